@@ -134,7 +134,6 @@ def reading(folder: Path) -> None:
     print(f"looked through for numbers out of range: {seconds:.2f} CPU-seconds\n")
     store.tokens[str(encoder.key)] = tokens
     encoder = TextEncoder(tokenizer, max_context=0, max_label=0)
-    encoder.is_compiled = True
     in_order = np.arange(N)
     drawn = np.random.default_rng(1).permutation(N)
     ways = {

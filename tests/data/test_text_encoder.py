@@ -112,15 +112,10 @@ def shown(rows, limits, kind):
     return Batch(store, np.arange(len(rows)), max_tokens=batch.max_tokens)
 
 
-@pytest.mark.parametrize("is_compiled", [False, True])
 @given(TOKENIZERS, OPTIONS, BATCHES, KINDS)
-def test_encoder_agrees_with_the_reference(is_compiled, tokenizer, options, batches, kind):
-    """One encoder gets several batches, each of them twice, so that its caches are used. It is
-    compiled or not."""
-    if is_compiled:
-        pytest.importorskip("numba")
+def test_encoder_agrees_with_the_reference(tokenizer, options, batches, kind):
+    """One encoder gets several batches, each of them twice, so that its caches are used."""
     encoder = TextEncoder(tokenizer, **options)
-    encoder.is_compiled = is_compiled
     counts, expected_counts = Counter(), Counter()
 
     def cut(field, whole, limits):

@@ -273,7 +273,7 @@ def test_serve_commands_that_cannot_work_end_in_one_line(models, tmp_path, capsy
             ([tmp_path / "nothing", "--port", "0"], 1, "is not a folder"),
             ([models / "barista", models / "barista", "--port", "0"], 1, "the name 'barista'"),
             ([models / "barista", "--api-key-file", tmp_path / "no"], 1, "file not found"),
-            ([models / "barista", "--max-waiting", "0"], 2, "should be an integer, 1 or more, got 0"),
+            ([models / "barista", "--max-waiting", "0"], 2, "should be an integer, 1 or more"),
         ):
             try:
                 found = main(["serve", *map(str, words)])

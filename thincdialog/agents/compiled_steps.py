@@ -90,7 +90,6 @@ class CompiledSteps(ModelAgent):
 
     def keep(self, packed: Any, batch: Batch, n_tokens: int) -> None:
         """Keep a batch until ``update``."""
-        self.text.is_compiled = True  # Training needs the kernels, so they are available here.
         self.tally.add_batch(batch)
         self.tally.packs.append((packed, len(batch.rows)))
         for name in ("tokens", "cells"):

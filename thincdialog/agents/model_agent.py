@@ -55,7 +55,7 @@ from ..models.vocabulary_size import set_vocabulary
 from ..models.weights_file import read_weights, restore_dimensions, write_weights
 from ..ops.device_memory import is_out_of_memory, no_room
 from ..ops.devices import on_own_device, upload
-from ..ops.dialog_ops import exact_products, is_compiled
+from ..ops.dialog_ops import exact_products
 from ..ops.later import Later, Number
 from ..protocol import (
     NO_STEP,
@@ -276,7 +276,6 @@ class ModelAgent(ConversationAgent, Learner):
         self._text = None
         if tokenizer is not None:
             self._text = TextEncoder(tokenizer, **self.text_options)
-            self._text.is_compiled = is_compiled(self.model.ops)
             set_vocabulary(self.model, tokenizer.n_ids, tokenizer.ranges)
 
     def lay_out_weights(self) -> None:

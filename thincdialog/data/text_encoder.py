@@ -25,9 +25,7 @@ from .tokenizers.key import tokenizer_key
 from .turn_store import (
     ONE_SEGMENT,
     UNKNOWN,
-    CompiledConversations,
     Conversations,
-    FirstSight,
     PackedTexts,
     TurnStore,
     lay_out_turns,
@@ -85,8 +83,6 @@ class TextEncoder:
     max_cached (int): Number of token rows to cache for data that is not in memory; each takes
         about 16 bytes, including its share of the text.
     lay_out (Callable): Makes the token rows of turns (see ``lay_out_turns``).
-    is_compiled (bool): Whether a compiled kernel assembles batches; False until the code that
-        loads the kernels sets it.
     RAISES (ValueError): If a value is out of range.
     """
 
@@ -114,11 +110,10 @@ class TextEncoder:
         self.delimiter = delimiter
         self.speaker_tokens = speaker_tokens
         self.segments = segments
-        self.is_compiled = False
         # Turns of data in memory, and turns of all other data.
         lock = Lock()
         self._kept, self._passing = TurnStore(None, lock), TurnStore(max_cached, lock)
-        self._first_sight = FirstSight()
+        self._slots = np.zeros(0, dtype=np.int32)  # Work space of ``pack``.
 
     def contexts(self, conversations: Contexts) -> TokenRows:
         """Encode conversations. If a batch has limits, its conversations are cut to them, too."""
@@ -126,7 +121,7 @@ class TextEncoder:
 
     def context_lengths(self, conversations: Contexts) -> np.ndarray:
         """Return the number of tokens of each conversation in ``contexts``; shape (n,), int64."""
-        totals = self._conversations(self._look_up(conversations)).totals
+        totals = Conversations(self._look_up(conversations), self.delimiter).totals
         return _shortened(totals, self.max_context, _limits(conversations))
 
     def labels(self, texts: Sequence[str], limits: Optional[np.ndarray] = None) -> TokenRows:
@@ -154,8 +149,7 @@ class TextEncoder:
         """
         found = self._look_up(batch, batch.choices)
         contexts = self._encode_contexts(found, _limits(batch))
-        number = self._first_sight if self.is_compiled else by_first_sight
-        numbers, firsts = number(found.labels)
+        numbers, firsts = by_first_sight(found.labels)
         limits = lowest_limits(batch.choices, numbers, len(firsts))
         return contexts, self._encode_labels(found, found.labels[firsts], limits), numbers
 
@@ -180,6 +174,8 @@ class TextEncoder:
         limits, label_limits = _limits(batch), _limits(batch, LABEL) if has_labels else None
         if label_limits is not None:
             label_limits = np.concatenate((label_limits, np.full(len(replies), NO_LIMIT)))
+        if found.entries.shape[1] > len(self._slots):
+            self._slots = np.zeros(found.entries.shape[1], dtype=np.int32)
         *packed, cut, label_cut = load_kernels("texts").pack_texts(
             found,
             self.speaker_tokens,
@@ -191,7 +187,7 @@ class TextEncoder:
                 _NO_LIMITS if limits is None else limits,
                 _NO_LIMITS if label_limits is None else label_limits,
             ),
-            self._first_sight.slots(found.entries.shape[1]),
+            self._slots,
         )
         texts = PackedTexts(*packed)
         _count("context", len(found.conversations), *cut)
@@ -220,18 +216,14 @@ class TextEncoder:
         """Return an encoder that shares the cached turns with this encoder. Two threads can use
         both encoders at the same time."""
         replica = copy.copy(self)
-        replica._first_sight = FirstSight()
+        replica._slots = np.zeros(0, dtype=np.int32)
         return replica
 
     def _encode_contexts(self, found: Encoded, limits: Optional[np.ndarray]) -> TokenRows:
-        read = self._conversations(found)
+        read = Conversations(found, self.delimiter)
         totals = _shortened(read.totals, self.max_context, limits)
         _count_cut("context", read.totals, totals)
         return read.gather(totals), totals.astype(np.int32)
-
-    def _conversations(self, found: Encoded) -> Union[Conversations, CompiledConversations]:
-        kind = CompiledConversations if self.is_compiled else Conversations
-        return kind(found, self.delimiter)
 
     def _encode_labels(
         self, found: Encoded, entries: np.ndarray, limits: Optional[np.ndarray]
@@ -239,12 +231,7 @@ class TextEncoder:
         starts, whole = self._slices(found, entries)
         lengths = _shortened(whole, self.max_label, limits)
         _count_cut("label", whole, lengths)
-        if self.is_compiled:
-            rows = np.empty(int(lengths.sum()), dtype=np.int64)
-            nothing = np.zeros_like(lengths)
-            load_kernels("texts").gather_slices(found.tokens, starts, lengths, nothing, rows)
-        else:
-            rows = found.tokens[slice_places(starts, lengths)].astype(np.int64, copy=False)
+        rows = found.tokens[slice_places(starts, lengths)].astype(np.int64, copy=False)
         return rows.view(np.int32).reshape(-1, 2), lengths.astype(np.int32)
 
     def _slices(self, found: Encoded, entries: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:

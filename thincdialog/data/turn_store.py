@@ -1,7 +1,6 @@
 """A cache of the tokens of turns. A turn is tokenized when it first occurs; all tokens are in one
 array, so that a batch needs only one gather."""
 
-from functools import cached_property
 from itertools import chain
 from threading import Lock
 from typing import (
@@ -24,7 +23,6 @@ from ..examples.memory_store import MemoryStore
 from ..examples.slices import slice_places
 from ..examples.store import Store
 from ..messages import SELF, Message, Turn
-from ..ops.compiled import load_kernels
 from .special_tokens import PARTNER_SPEAKS, SELF_SPEAKS, TURN
 
 EncodeMany = Callable[[Sequence[str]], Tuple[np.ndarray, np.ndarray]]
@@ -127,7 +125,7 @@ class TurnStore:
 
 
 class Conversations:
-    """Read conversations. (``CompiledConversations`` does the same with compiled kernels.)
+    """Read conversations.
 
     found (Encoded): The conversations.
     delimiter (bool): Whether all turns except the last end with a delimiter token.
@@ -169,30 +167,6 @@ class Conversations:
         return rows.view(np.int32).reshape(-1, 2)
 
 
-class CompiledConversations:
-    """Read conversations as ``Conversations`` does, with compiled kernels."""
-
-    def __init__(self, found: Encoded, delimiter: bool):
-        self.found, self.delimiter = found, delimiter
-
-    @cached_property
-    def totals(self) -> np.ndarray:
-        """Number of tokens of each conversation before truncation; shape (n,), int64."""
-        totals = np.empty(len(self.found.conversations), dtype=np.int64)
-        load_kernels("texts").measure_conversations(self.found, self.delimiter, totals)
-        return totals
-
-    def gather(self, totals: np.ndarray) -> np.ndarray:
-        """Return the last token rows of each conversation; shape (n_tokens, 2), int32.
-
-        totals (np.ndarray): Number of rows of each conversation, shape (n,), int64.
-        """
-        rows = np.empty(int(totals.sum()), dtype=np.int64)
-        kept = (self.delimiter, ONE_SEGMENT, totals, rows)
-        load_kernels("texts").gather_conversations(self.found, *kept)
-        return rows.view(np.int32).reshape(-1, 2)
-
-
 class PackedTexts(NamedTuple):
     """Hold conversations and distinct replies as rows of embedding tables.
 
@@ -211,29 +185,6 @@ class PackedTexts(NamedTuple):
     labels: np.ndarray
     label_starts: np.ndarray
     numbers: np.ndarray
-
-
-class FirstSight:
-    """Number keys in the order in which they first occur, as ``by_first_sight`` does. Keys must be
-    small integers. Not thread-safe."""
-
-    def __init__(self) -> None:
-        self._slots = np.zeros(0, dtype=np.int32)
-
-    def slots(self, n: int) -> np.ndarray:
-        """Return an array of zeros, one for each key below n or more. A caller that writes to the
-        array must reset it to zeros."""
-        if n > len(self._slots):
-            self._slots = np.zeros(n, dtype=np.int32)
-        return self._slots
-
-    def __call__(self, keys: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
-        highest = int(keys.max(initial=-1))
-        slots = self._slots if highest < len(self._slots) else self.slots(2 * highest + 1)
-        numbers = np.empty(len(keys), dtype=np.int32)
-        firsts = np.empty(len(keys), dtype=np.int64)
-        n = load_kernels("texts").number_by_first_sight(keys, slots, numbers, firsts)
-        return numbers, firsts[:n]
 
 
 def lay_out_turns(

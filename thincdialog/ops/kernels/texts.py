@@ -8,23 +8,6 @@ from .kernel import kernel
 
 
 @kernel
-def gather_slices(values: Any, starts: Any, lengths: Any, added: Any, gathered: Any) -> None:
-    """Copy slices of an array, and add a number to the values of each.
-
-    values (Ints1d): int64.
-    starts, lengths, added (Ints1d): Begin of each slice, its length, and the number to add to its
-        values; shape (n_slices,), int64.
-    gathered (Ints1d): As long as all slices together; written.
-    """
-    place = 0
-    for k in range(len(starts)):
-        start, more = starts[k], added[k]
-        for t in range(start, start + lengths[k]):
-            gathered[place] = values[t] + more
-            place += 1
-
-
-@kernel
 def measure_conversations(found: Any, delimiter: bool, totals: Any) -> None:
     """Count the tokens of conversations.
 
