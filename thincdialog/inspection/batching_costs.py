@@ -3,21 +3,20 @@
 import time
 from dataclasses import dataclass, field
 from itertools import chain, islice
-from typing import Any, Dict, List, Sequence, Tuple
+from typing import Dict, List, Sequence, Tuple
 
 import numpy as np
 
-from ..batchers import Batcher, Lengths, OversizeError, plan_window
+from ..batchers import Batcher, Batchsort, Fixed, Lengths, OversizeError, Words, plan_window
+from ..batchers.fixed import FixedBatcher
 from ..config import build_block
-from ..data import TextEncoder
 from ..examples.batch import Batch
 from ..examples.store import Store
 from ..loader.ordered import Spent
 from ..loader.readers import choice
 from ..messages import Message
-from ..registry import registry
-from ..teachers import Teacher
 from ..training.experiment import Experiment
+from .data_survey import Reading
 
 # Number of examples to read, and of rows in a batch if the config has no batcher.
 N_EXAMPLES, N_ROWS = 8192, 32
@@ -62,82 +61,68 @@ class BatchingCosts:
 
 
 def batching_costs(
-    experiment: Experiment, encoder: Any, limits: Dict[str, int], sizes: Dict[str, int]
+    experiment: Experiment, reading: Reading, sizes: Dict[str, int]
 ) -> BatchingCosts:
     """Read the first training examples once more, and divide them into batches in several ways.
 
     experiment (Experiment): The experiment.
-    encoder (Optional[TextEncoder]): An encoder like the agent's that does not truncate.
-    limits (Dict[str, int]): Limits "max_context" and "max_label" of the agent, in tokens; 0 for no
-        limit.
+    reading (Reading): Describes how the agent reads. Its encoder must be new, because an encoder
+        that has read the data has the texts in its cache.
     sizes (Dict[str, int]): Number of training examples of each task.
     """
     rows: List[Message] = []
-    costs = BatchingCosts()
+    costs = BatchingCosts(pads=any(experiment.agent.padded))
     seconds = 0.0
     for name, task in experiment.tasks.items():
         if "train" not in task.splits:
             continue
+        split = task.data["train"]
         begun = Spent.now()
-        found = _first_rows(task)
+        found = list(islice(chain.from_iterable(split.episodes()), N_EXAMPLES))
         spent = Spent.now().since(begun)
         seconds += spent.wall
         rows += found
-        split = task.data["train"]
         if found and not isinstance(split.source, Store):
             # Estimated time to read the whole split, from the time for these examples.
             whole = Spent(*(each * sizes[name] / len(found) for each in spent))
             costs.workers.append(choice("auto", split, whole).text)
     costs.n_examples, costs.reading_seconds = len(rows), seconds / max(1, len(rows))
-    costs.pads = any(experiment.agent.padded)
+    encoder = reading.encoder
     if encoder is None or not rows:
         return costs
     batch = Batch.of(rows)
     started = time.process_time()
     contexts = encoder.context_lengths(batch)
     costs.encoding_seconds = (time.process_time() - started) / len(rows)
-    counts = np.stack([contexts, _label_lengths(encoder, batch)], axis=1)
-    for place, name in enumerate(("max_context", "max_label")):
-        if limits.get(name):
-            counts[:, place] = np.minimum(counts[:, place], limits[name])
-    if experiment.agent.has_classes:
+    texts = [labels[0] if labels else "" for labels in batch.column("labels")]
+    counts = np.stack([contexts, encoder.label_lengths(texts)], axis=1)
+    for place, limit in enumerate((reading.max_context, reading.max_label)):
+        if limit:
+            counts[:, place] = np.minimum(counts[:, place], limit)
+    if reading.has_classes:
         counts[:, 1] = 0
     costs.paddings = _compare(experiment, Lengths(counts, (True, True)))
     return costs
 
 
-def _first_rows(task: Teacher) -> List[Message]:
-    return list(islice(chain.from_iterable(task.data["train"].episodes()), N_EXAMPLES))
-
-
-def _label_lengths(encoder: TextEncoder, batch: Batch) -> np.ndarray:
-    texts = [labels[0] if labels else "" for labels in batch.column("labels")]
-    return encoder.label_lengths(texts)
-
-
 def _compare(experiment: Experiment, lengths: Lengths) -> List[Padding]:
-    registry.ensure_populated()
-    fixed, batchsort, words = (
-        registry.batchers.get(f"thincdialog.{name}.v1") for name in ("Fixed", "Batchsort", "Words")
-    )
-    world = experiment.settled.interpolated["world"]
-    own = _cut(fixed(N_ROWS), lengths)
-    name = f"size = {N_ROWS}"
     found: List[Tuple[str, Batcher]] = []
+    own = Fixed(N_ROWS)
+    world = experiment.settled.interpolated["world"]
     if "batcher" in world:
         block = world["batcher"]
         size = "size" if "size" in block else "budget"
         name = f"{block['@batchers']}, {size} = {block.get(size, '?')} (the config's)"
-        batcher = build_block(experiment.settled, "world.batcher")
-        own = _cut(batcher, lengths)
-        found.append((name, batcher))
-    n_rows = max(1, round(np.mean([len(batch) for batch in own])))
-    cells = max(1, round(np.mean([lengths.take(batch).cells() for batch in own])))
-    if not any(type(batcher) is type(fixed(n_rows)) for _, batcher in found):
-        found.append((f"thincdialog.Fixed.v1, size = {n_rows}", fixed(n_rows)))
+        own = build_block(experiment.settled, "world.batcher")
+        found.append((name, own))
+    batches = _cut(own, lengths)
+    n_rows = max(1, round(np.mean([len(batch) for batch in batches])))
+    cells = max(1, round(np.mean([lengths.take(batch).cells() for batch in batches])))
+    if not found or not isinstance(own, FixedBatcher):
+        found.append((f"thincdialog.Fixed.v1, size = {n_rows}", Fixed(n_rows)))
     found += [
-        (f"thincdialog.Batchsort.v1, size = {n_rows}", batchsort(n_rows)),
-        (f"thincdialog.Words.v1, budget = {cells}", words(cells)),
+        (f"thincdialog.Batchsort.v1, size = {n_rows}", Batchsort(n_rows)),
+        (f"thincdialog.Words.v1, budget = {cells}", Words(cells)),
     ]
     return [_padding(name, batcher, lengths) for name, batcher in found]
 

@@ -119,11 +119,8 @@ def _report(
         experiment.choose(experiment.training_split())
         if reading.has_classes:
             report.regime = regime(reports)
-        limits_of = {"max_context": reading.max_context, "max_label": reading.max_label}
-        # A new encoder, because the survey's encoder has these texts in its cache.
-        encoder = Reading(agent, tokenizer).encoder
         sizes = {part.task: part.n_examples for part in reports if part.split == "train"}
-        report.costs = batching_costs(experiment, encoder, limits_of, sizes)
+        report.costs = batching_costs(experiment, Reading(agent, tokenizer), sizes)
     return report
 
 
