@@ -3,10 +3,10 @@
 import threading
 from collections import Counter, defaultdict
 from contextlib import contextmanager
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional
 
 from .device_calls import LAUNCH, WAIT
-from .stopwatch import Spent, Stopwatch
+from .stopwatch import Stopwatch
 
 
 class Asked(NamedTuple):
@@ -24,12 +24,14 @@ class _Call:
     """Hold a timed call.
 
     within (Optional[_Call]): The timed call around it, if any.
+    inside (float): Seconds of the timed calls inside it.
     """
 
-    __slots__ = ("name", "within", "first", "last", "launches")
+    __slots__ = ("name", "within", "first", "last", "launches", "inside")
 
     def __init__(self, name: str, within: "Optional[_Call]", first: Any) -> None:
-        self.name, self.within, self.first, self.last, self.launches = name, within, first, None, 0
+        self.name, self.within, self.first, self.last = name, within, first, None
+        self.launches, self.inside = 0, 0.0
 
 
 class DeviceWatch(Stopwatch):
@@ -110,19 +112,12 @@ class DeviceWatch(Stopwatch):
 
     def keep(self) -> None:
         """Add up the records of a step, after the device has finished it."""
-        inside: Dict[int, float] = {}
-        found: List[Tuple[_Call, float]] = []
-        for call in self._calls:
+        # A call comes after the call around it, so the seconds inside it are known first.
+        for call in reversed(self._calls):
             seconds = self._between(call.first, call.last)
-            found.append((call, seconds))
             if call.within is not None:
-                key = id(call.within)
-                inside[key] = inside.get(key, 0.0) + seconds
-        for call, seconds in found:
-            spent = self.spent.setdefault(call.name, Spent())
-            spent.calls += 1
-            spent.total += seconds
-            spent.own += max(0.0, seconds - inside.get(id(call), 0.0))
+                call.within.inside += seconds
+            self._add_call(call.name, seconds, call.inside)
             self.launches[call.name] += call.launches
         self._add(self._noted, self._noted_bytes)
         self.forget()

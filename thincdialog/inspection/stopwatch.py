@@ -3,7 +3,7 @@
 import time
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, Iterator, List, Optional
+from typing import Any, Callable, Dict, Iterator, List
 
 from thinc.api import Model
 
@@ -41,10 +41,14 @@ class Stopwatch:
             self._running.pop()
             if self._running:
                 self._running[-1][1] += seconds
-            spent = self.spent.setdefault(name, Spent())
-            spent.calls += 1
-            spent.total += seconds
-            spent.own += seconds - here[1]
+            self._add_call(name, seconds, here[1])
+
+    def _add_call(self, name: str, seconds: float, inside: float) -> None:
+        """Add the time of a call, and of the timed calls inside it."""
+        spent = self.spent.setdefault(name, Spent())
+        spent.calls += 1
+        spent.total += seconds
+        spent.own += max(0.0, seconds - inside)
 
     @contextmanager
     def timing_nodes(self, model: Model, names: List[str]) -> Iterator[None]:
@@ -58,7 +62,11 @@ class Stopwatch:
         known = dict(zip(map(id, model.walk()), names))
 
         def call(node: Any, X: Any, is_train: bool) -> Any:
-            return self._forward(known.get(id(node)), node._func, node, X, is_train)
+            name = known.get(id(node))
+            if not name:
+                return node._func(node, X, is_train)
+            Y, backprop = self.time(name, node._func, node, X, is_train)
+            return Y, lambda dY: self.time(f"{name} backward", backprop, dY)
 
         with ExitStack() as stack:
             for name, replaced in (
@@ -69,14 +77,6 @@ class Stopwatch:
                 stack.callback(setattr, Model, name, getattr(Model, name))
                 setattr(Model, name, replaced)
             yield
-
-    def _forward(
-        self, name: Optional[str], function: Callable, layer: Any, X: Any, is_train: bool
-    ) -> Any:
-        if not name:
-            return function(layer, X, is_train)
-        Y, backprop = self.time(name, function, layer, X, is_train)
-        return Y, lambda dY: self.time(f"{name} backward", backprop, dY)
 
     @contextmanager
     def timing_method(self, owner: Any, method: str, name: str) -> Iterator[None]:
