@@ -68,34 +68,29 @@ class _Calls:
         import cupyx
 
         cupy = self.cupy
-        self.replace(kernels, "_start", self.started)
-        for module, name in (
-            (cupy.cublas, "gemm"),
-            (cupy.cublas, "nrm2"),
-            (cupyx, "scatter_add"),
-            (thinc.backends._custom_kernels.LazyKernel, "__call__"),
-            (thinc.backends.cupy_ops, "adam_kernel"),
-        ):
-            self.replace(module, name, self.launched)
         ufunc = getattr(cupy, "ufunc", ())
         names = {name for name, each in vars(cupy).items() if isinstance(each, ufunc)}
-        for name in sorted(names | set(_FUNCTIONS) - set(_WAITING_FUNCTIONS)):
-            self.replace(cupy, name, self.launched)
-        for name in _PERHAPS:
-            self.replace(cupy, name, self.perhaps_copied)
-        for name in _WAITING_FUNCTIONS:
-            self.replace(cupy, name, self.launched_and_waited)
-        for name in _METHODS:
-            self.replace(cupy.ndarray, name, self.launched)
-        self.replace(cupy.ndarray, "astype", self.perhaps_copied)
-        for name in _WAITING:
-            self.replace(cupy.ndarray, name, self.waited)
-        self.replace(cupy.ndarray, "set", self.uploaded)
-        self.replace(cupy.ndarray, "__getitem__", self.taken)
-        self.replace(cupy.ndarray, "__setitem__", self.filled)
-        for owner in (cupy.cuda.Stream, cupy.cuda.Event):
-            self.replace(owner, "synchronize", lambda *_, **more: self.note(WAIT))
-        self.replace(cupy.cuda.runtime, "deviceSynchronize", lambda *_: self.note(WAIT))
+        for owner, functions, told in (
+            (kernels, ["_start"], self.started),
+            (cupy.cublas, ["gemm", "nrm2"], self.launched),
+            (cupyx, ["scatter_add"], self.launched),
+            (thinc.backends._custom_kernels.LazyKernel, ["__call__"], self.launched),
+            (thinc.backends.cupy_ops, ["adam_kernel"], self.launched),
+            (cupy, sorted(names | set(_FUNCTIONS) - set(_WAITING_FUNCTIONS)), self.launched),
+            (cupy, _PERHAPS, self.perhaps_copied),
+            (cupy, _WAITING_FUNCTIONS, self.launched_and_waited),
+            (cupy.ndarray, _METHODS, self.launched),
+            (cupy.ndarray, ["astype"], self.perhaps_copied),
+            (cupy.ndarray, _WAITING, self.waited),
+            (cupy.ndarray, ["set"], self.uploaded),
+            (cupy.ndarray, ["__getitem__"], self.taken),
+            (cupy.ndarray, ["__setitem__"], self.filled),
+            (cupy.cuda.Stream, ["synchronize"], self.synchronized),
+            (cupy.cuda.Event, ["synchronize"], self.synchronized),
+            (cupy.cuda.runtime, ["deviceSynchronize"], self.synchronized),
+        ):
+            for name in functions:
+                self.replace(owner, name, told)
 
     def replace(self, owner: Any, name: str, told: Callable[..., Any]) -> None:
         """Make a function report its calls, except calls within other reported ones.
@@ -143,6 +138,9 @@ class _Calls:
         self.note(WAIT)
         known = getattr(result, "nbytes", None)
         self.note(TO_HOST, given[0].itemsize if known is None and given else known or 0)
+
+    def synchronized(self, *_: Any, **more: Any) -> None:
+        self.note(WAIT)
 
     def uploaded(self, result: Any, to: Any, array: Any, *_: Any, **more: Any) -> None:
         self.note(FROM_HOST, array.nbytes)

@@ -96,10 +96,7 @@ def _use(watch: DeviceWatch, busy: float, plain: float, steps: int) -> DeviceUse
     return DeviceUse(
         busy_ms=1000 * busy / steps if is_known else None,
         idle_share=max(0.0, 1 - busy / plain) if is_known else None,
-        launches=times[LAUNCH],
-        waits=times[WAIT],
-        from_host=times[FROM_HOST],
-        to_host=times[TO_HOST],
+        **times,  # The kinds are the names of the fields.
         from_host_bytes=watch.n_bytes[FROM_HOST] / steps,
         to_host_bytes=watch.n_bytes[TO_HOST] / steps,
         lines=lines,

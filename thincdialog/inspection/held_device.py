@@ -1,6 +1,6 @@
 """Measure how long a GPU works, without the time in which it waits for the host."""
 
-from typing import Any, Callable, Optional, Tuple
+from typing import Any, Callable, Optional
 
 import numpy
 
@@ -52,19 +52,15 @@ class HeldDevice:
         """
         turns = self._turns
         while turns <= self.most_turns:
-            seconds, is_held = self._once(work, turns)
+            self._kernel((1,), (1,), (self._cell, numpy.int64(turns)))
+            first = self.event()
+            work()
+            last, is_held = self.event(), not first.done
+            last.synchronize()
             if is_held:
                 self._turns = turns
-                return seconds
+                return self.between(first, last)
             if waits is not None and waits():
                 break
             turns *= 2
         return numpy.nan
-
-    def _once(self, work: Callable[[], Any], turns: int) -> Tuple[float, bool]:
-        self._kernel((1,), (1,), (self._cell, numpy.int64(turns)))
-        first = self.event()
-        work()
-        last, is_held = self.event(), not first.done
-        last.synchronize()
-        return self.between(first, last), is_held
