@@ -3,7 +3,7 @@
 from typing import Any, Dict, Optional, TextIO, Tuple
 
 from ..config import write_config
-from ..errors import MissingPackageError, OutputError
+from ..errors import OutputError, importing
 from ..registry import registry
 from .logger import Finalize, LoggedRun, LogStep, Setup
 from .values import numbers
@@ -21,11 +21,8 @@ def TensorBoard(folder: str) -> Setup:
     """
 
     def setup(run: LoggedRun, stdout: TextIO, stderr: TextIO) -> Tuple[LogStep, Finalize]:
-        try:
+        with importing("tensorboard", "thincdialog.TensorBoard.v1"):
             from tensorboardX import SummaryWriter
-        except ImportError:
-            name = "thincdialog.TensorBoard.v1"
-            raise MissingPackageError("tensorboardX", "tensorboard", name) from None
         try:
             # TensorBoard no longer shows earlier entries for this step and later ones.
             purge = run.first_step + 1 if run.first_step else None

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any, Dict, List, Optional, TextIO, Tuple
 
-from ..errors import MissingPackageError, OutputError
+from ..errors import OutputError, importing
 from ..registry import registry
 from .logger import Finalize, LoggedRun, LogStep, Setup
 from .values import numbers, recall_id, remember_id
@@ -35,10 +35,8 @@ def WandB(
     """
 
     def setup(run: LoggedRun, stdout: TextIO, stderr: TextIO) -> Tuple[LogStep, Finalize]:
-        try:
+        with importing("wandb", "thincdialog.WandB.v1"):
             import wandb
-        except ImportError:
-            raise MissingPackageError("wandb", "wandb", "thincdialog.WandB.v1") from None
         # wandb itself checks the mode.
         more: Dict[str, Any] = {"name": name, "dir": folder, "mode": mode}
         if run.output:
