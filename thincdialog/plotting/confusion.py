@@ -5,8 +5,9 @@ from typing import Any, List, Optional, Tuple, Union
 
 import numpy
 
+from ..errors import importing
 from ..metrics.confusion import ConfusionMatrix
-from .picture import drawing, save_figure
+from .picture import new_figure, save_figure
 
 # Up to MOST_COUNTS classes, every cell shows its count. With more than MOST_NAMES classes, only
 # N_SHOWN classes are shown.
@@ -27,13 +28,13 @@ def draw_confusion(matrix: ConfusionMatrix, path: Union[str, Path]) -> None:
     RAISES (MissingPackageError): If matplotlib is not installed.
     RAISES (OutputError): If the file cannot be written.
     """
-    Figure = drawing("matplotlib.figure", "a picture").Figure
-    PowerNorm = drawing("matplotlib.colors", "a picture").PowerNorm
+    with importing("plot", "A picture in a file"):
+        from matplotlib.colors import PowerNorm
     names, replies, counts = _shown(matrix)
     # A class that occurs only as a reply has no examples, so its fractions are 0.
     shares = counts / counts.sum(axis=1, keepdims=True).clip(min=1)
     side = 3.5 + (0.42 if len(names) <= MOST_COUNTS else 0.2) * len(replies)
-    figure = Figure(figsize=(side + 1, side), layout="constrained")
+    figure = new_figure(side + 1, side)
     axes = figure.subplots()
     # Shades follow the square root, so that rare confusions are visible too.
     shade = PowerNorm(0.5, vmin=0, vmax=1)

@@ -6,7 +6,7 @@ from typing import Union
 import numpy as np
 
 from ..evaluation.coverage import Guesses, shares_at
-from .picture import drawing, save_figure
+from .picture import new_figure, save_figure
 
 
 def draw_coverage(guesses: Guesses, threshold: float, path: Union[str, Path]) -> None:
@@ -20,14 +20,13 @@ def draw_coverage(guesses: Guesses, threshold: float, path: Union[str, Path]) ->
     RAISES (MissingPackageError): If matplotlib is not installed.
     RAISES (OutputError): If the file cannot be written.
     """
-    Figure = drawing("matplotlib.figure", "a picture").Figure
     ticks = np.unique(np.abs(guesses.confidence))
     thresholds = [*ticks[:: max(1, len(ticks) // 500)], threshold]
     found = [shares_at(guesses, each) for each in thresholds]
     panels = [("answered", "precision")]
     if not guesses.is_inside.all():
         panels.append(("in-scope accuracy", "out-of-scope recall"))
-    figure = Figure(figsize=(4.8 * len(panels), 3.6), layout="constrained")
+    figure = new_figure(4.8 * len(panels), 3.6)
     for ax, (x, y) in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels):
         xs, ys = [row[x][0] for row in found], [row[y][0] for row in found]
         ax.plot(xs[:-1], ys[:-1], color="#0072B2")

@@ -3,8 +3,9 @@
 from pathlib import Path
 from typing import Any, Dict, List, Union
 
+from ..errors import importing
 from .curves import AGAINST, Panel
-from .picture import drawing, save_figure
+from .picture import new_figure, save_figure
 
 # The colour-blind safe palette of Okabe and Ito; further lines repeat its colours, dashed.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#000000")
@@ -27,11 +28,11 @@ def draw_figure(panels: List[Panel], path: Union[str, Path], against: str = "ste
     RAISES (MissingPackageError): If matplotlib is not installed.
     RAISES (OutputError): If the file cannot be written.
     """
-    matplotlib = drawing("matplotlib", "A picture in a file")
-    Figure = drawing("matplotlib.figure", "A picture in a file").Figure
+    with importing("plot", "A picture in a file"):
+        import matplotlib
     runs = list(dict.fromkeys(line.run for panel in panels for line in panel.lines))
     # Keep text in an SVG as text, and write identical files for equal curves.
-    same = {"svg.fonttype": "none", "svg.hashsalt": "thincdialog", "font.size": 10}
+    same: Any = {"svg.fonttype": "none", "svg.hashsalt": "thincdialog", "font.size": 10}
     with matplotlib.rc_context(same):
         n_rows = -(-len(panels) // MOST_BESIDE)
         n_beside = -(-len(panels) // n_rows)
@@ -39,7 +40,7 @@ def draw_figure(panels: List[Panel], path: Union[str, Path], against: str = "ste
         # A character takes about a twelfth of an inch, and a line sample as much as five.
         columns = max(1, int(width * 12 / (max(map(len, [*runs, "best"])) + 8)))
         height = PANEL_HEIGHT * n_rows + 0.24 * -(-(len(runs) + 1) // columns)
-        figure = Figure(figsize=(width, height), layout="constrained")
+        figure = new_figure(width, height)
         figure.get_layout_engine().set(w_pad=0.12, h_pad=0.08)
         axes = figure.subplots(n_rows, n_beside, squeeze=False).ravel()
         ends = [x for panel in panels for line in panel.lines for x in (line.xs[0], line.xs[-1])]

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import List, Optional, Tuple, Union
 
 from ..inspection.find_lr import LearnRates
-from .picture import drawing, save_figure
+from .picture import new_figure, save_figure
 
 # The Braille character without dots.
 BLANK = "\u2800"
@@ -48,8 +48,7 @@ def save_picture(found: LearnRates, path: Union[str, Path]) -> None:
     RAISES (MissingPackageError): If matplotlib is not installed.
     RAISES (OutputError): If the file cannot be written.
     """
-    Figure = drawing("matplotlib.figure", "A picture").Figure
-    figure = Figure(figsize=(7, 4), layout="constrained")
+    figure = new_figure(7, 4)
     axes = figure.add_subplot()
     axes.plot(found.learn_rates, found.losses, color="0.75", linewidth=1, label="of each batch")
     axes.plot(found.learn_rates, found.smoothed, color="tab:blue", linewidth=2, label="smoothed")

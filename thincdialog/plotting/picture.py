@@ -1,24 +1,22 @@
-"""Import the packages for drawing, and write pictures into files."""
+"""Make matplotlib's figures, and write them into files."""
 
 import warnings
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Union
 
-from ..errors import MissingPackageError, OutputError
+from ..errors import OutputError, importing
 
 
-def drawing(module: str, what: str) -> Any:
-    """Import a module for drawing.
+def new_figure(width: float, height: float) -> Any:
+    """Make an empty figure.
 
-    module (str): Name of the module.
-    what (str): Name of the picture, for the error message.
-    RAISES (MissingPackageError): If the package is not installed.
+    width, height (float): Size in inches.
+    RETURNS (Figure): The figure, which arranges its axes without overlaps.
+    RAISES (MissingPackageError): If matplotlib is not installed.
     """
-    try:
-        return import_module(module)
-    except ImportError:
-        raise MissingPackageError(module.partition(".")[0], "plot", what) from None
+    with importing("plot", "A picture in a file"):
+        from matplotlib.figure import Figure
+    return Figure(figsize=(width, height), layout="constrained")
 
 
 def save_figure(figure: Any, path: Union[str, Path], **options: Any) -> None:

@@ -5,8 +5,8 @@ from typing import Dict, List, Optional, Tuple
 
 import numpy
 
+from ..errors import importing
 from .curves import AGAINST, Line, Panel
-from .picture import drawing
 
 HEIGHT = 14
 # Numbers among the terminal's 256 colours that are close to the colours of Okabe and Ito, which
@@ -52,7 +52,8 @@ def draw_terminal(
 
 
 def _draw(panel: Panel, against: str, width: int, style: Style) -> str:
-    plotille = drawing("plotille", "A plot in the terminal")
+    with importing("plot", "A plot in the terminal"):
+        import plotille
     low, high = _limits([y for line in panel.lines for y in line.ys])
     left, right = _limits([x for line in panel.lines for x in line.xs], margin=0.0)
     y_ticks = round_ticks(low, high, HEIGHT // 2)
