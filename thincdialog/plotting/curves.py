@@ -1,7 +1,6 @@
 """Select the data for a plot of runs: panels, and the lines in them."""
 
 import difflib
-from dataclasses import dataclass, field
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..errors import DataError
@@ -45,8 +44,7 @@ class Line(NamedTuple):
     best: Optional[int] = None
 
 
-@dataclass
-class Panel:
+class Panel(NamedTuple):
     """Hold the curves of one metric, one for each run that has it.
 
     metric (str): Name of the metric.
@@ -56,7 +54,7 @@ class Panel:
 
     metric: str
     title: str
-    lines: List[Line] = field(default_factory=list)
+    lines: List[Line]
 
 
 def make_panels(
