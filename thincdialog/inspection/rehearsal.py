@@ -51,56 +51,51 @@ def rehearse(experiment: Experiment) -> List[Problem]:
     """
     agent: Any = experiment.agent
     learns_as_ours = agent.learns and not is_users(type(agent).learn)
-    rehearsal = _Rehearsal()
+    problems: List[Problem] = []
     for section, build in _own_blocks(experiment, "mutators"):
-        rehearsal.attempt(_mutate, build, section=section, told=SLIPS)
+        _attempt(problems, _mutate, build, section=section, told=SLIPS)
     # Built-in agents may read features or other fields, whose names are not known here.
     reads_more = experiment.tokenizer is None or agent.reading().other_fields
     has_learnt = False
     if not (learns_as_ours and reads_more):
         kinds = Exception if agent.learns and is_ours(type(agent)) else SLIPS
         with experiment.working():
-            has_learnt = rehearsal.attempt(_learn_and_answer, experiment, told=kinds)
+            has_learnt = _attempt(problems, _learn_and_answer, experiment, told=kinds)
     for section, build in _own_blocks(experiment, "loggers"):
-        rehearsal.attempt(_log, experiment, build, section=section)
+        _attempt(problems, _log, experiment, build, section=section)
     for section, build in _own_blocks(experiment, "callbacks") if has_learnt else ():
-        rehearsal.attempt(_call_back, experiment, build, section=section)
-    return rehearsal.problems
+        _attempt(problems, _call_back, experiment, build, section=section)
+    return problems
 
 
-class _Rehearsal:
-    """Collect the problems of a rehearsal."""
+def _attempt(
+    problems: List[Problem], part: Callable, *given: Any, section: str = "", told: Kinds = Exception
+) -> bool:
+    """Call a part of the rehearsal, and return whether it completed.
 
-    def __init__(self) -> None:
-        self.problems: List[Problem] = []
-
-    def attempt(
-        self, part: Callable, *given: Any, section: str = "", told: Kinds = Exception
-    ) -> bool:
-        """Call a part of the rehearsal, and return whether it completed.
-
-        part (Callable): The part; it is called with the arguments ``given``.
-        section (str): Section of the config that the part belongs to.
-        told (Kinds): Errors to report as problems, if they are raised in custom code. Errors of
-            files and servers are never reported.
-        """
-        where = f"[{section}] " if section else ""
-        try:
-            part(*given)
-        except ConfigError as error:
-            self.problems += error.problems
-        except (CodeError, DataError, PlanError) as error:
-            # A DataError counts only if it is about a custom component.
-            if not isinstance(error, DataError) or section:
-                self.problems.append(Problem("", f"{where}{error}"))
-        except (LeavingError, OSError):
-            pass
-        except Exception as error:
-            if isinstance(error, told) and place_in(error):
-                self.problems.append(Problem("", f"{where}{told_of_code(error)}"))
-        else:
-            return True
-        return False
+    problems (List[Problem]): The problems so far, to which those of this part are added.
+    part (Callable): The part; it is called with the arguments ``given``.
+    section (str): Section of the config that the part belongs to.
+    told (Kinds): Errors to report as problems, if they are raised in custom code. Errors of files
+        and servers are never reported.
+    """
+    where = f"[{section}] " if section else ""
+    try:
+        part(*given)
+    except ConfigError as error:
+        problems += error.problems
+    except (CodeError, DataError, PlanError) as error:
+        # A DataError counts only if it is about a custom component.
+        if not isinstance(error, DataError) or section:
+            problems.append(Problem("", f"{where}{error}"))
+    except (LeavingError, OSError):
+        pass
+    except Exception as error:
+        if isinstance(error, told) and place_in(error):
+            problems.append(Problem("", f"{where}{told_of_code(error)}"))
+    else:
+        return True
+    return False
 
 
 def _own_blocks(experiment: Experiment, kind: str) -> Iterator[Tuple[str, Callable[[], Any]]]:
