@@ -3,7 +3,7 @@
 import threading
 from collections import Counter, defaultdict
 from contextlib import contextmanager
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from .device_calls import LAUNCH, WAIT
 from .stopwatch import Stopwatch
@@ -18,6 +18,10 @@ class Asked(NamedTuple):
 
     kind: str
     line: str
+
+
+# A request and the bytes that it copies.
+Noted = Tuple[Asked, int]
 
 
 class _Call:
@@ -51,14 +55,11 @@ class DeviceWatch(Stopwatch):
         super().__init__()
         self._event, self._between = event, between
         self._thread = threading.get_ident()
-        # Two threads may record at the same time. A thread may also record while it is recording,
-        # when Python releases objects there.
-        self._lock = threading.RLock()
         self.launches: Counter = Counter()
         self.asked: Dict[Asked, float] = defaultdict(float)
         self.n_bytes: Dict[str, float] = defaultdict(float)
-        self._asked_elsewhere: Counter = Counter()
-        self._bytes_elsewhere: Counter = Counter()
+        # Requests of other threads. A list needs no lock: several threads may append to it.
+        self._noted_elsewhere: List[Noted] = []
         self.n_steps = 0
         self.is_open = False
         self.forget()
@@ -67,8 +68,7 @@ class DeviceWatch(Stopwatch):
         """Drop all records of this thread since the last ``keep()``."""
         self._calls: List[_Call] = []
         self._inmost: Optional[_Call] = None
-        self._noted: Counter = Counter()
-        self._noted_bytes: Counter = Counter()
+        self._noted: List[Noted] = []
 
     @contextmanager
     def step(self) -> Iterator[None]:
@@ -97,18 +97,15 @@ class DeviceWatch(Stopwatch):
         asked = Asked(kind, line)
         if threading.get_ident() != self._thread:
             if kind != WAIT:
-                with self._lock:
-                    self._asked_elsewhere[asked] += 1
-                    self._bytes_elsewhere[kind] += n_bytes
+                self._noted_elsewhere.append((asked, n_bytes))
         elif self.is_open:
-            self._noted[asked] += 1
-            self._noted_bytes[kind] += n_bytes
+            self._noted.append((asked, n_bytes))
             if kind == LAUNCH and self._inmost is not None:
                 self._inmost.launches += 1
 
     def has_waited(self) -> bool:
         """Return whether this thread has waited since the last ``keep()``."""
-        return any(asked.kind == WAIT for asked in self._noted)
+        return any(asked.kind == WAIT for asked, _ in self._noted)
 
     def keep(self) -> None:
         """Add up the records of a step, after the device has finished it."""
@@ -119,7 +116,7 @@ class DeviceWatch(Stopwatch):
                 call.within.inside += seconds
             self._add_call(call.name, seconds, call.inside)
             self.launches[call.name] += call.launches
-        self._add(self._noted, self._noted_bytes)
+        self._add(self._noted)
         self.forget()
 
     def keep_elsewhere(self, n: int) -> None:
@@ -129,11 +126,9 @@ class DeviceWatch(Stopwatch):
         n (int): Number of kept steps.
         """
         if self.n_steps:
-            with self._lock:
-                self._add(self._asked_elsewhere, self._bytes_elsewhere, n / self.n_steps)
+            self._add(self._noted_elsewhere, n / self.n_steps)
 
-    def _add(self, asked: Counter, n_bytes: Counter, share: float = 1) -> None:
-        for what, times in asked.items():
-            self.asked[what] += times * share
-        for kind, size in n_bytes.items():
-            self.n_bytes[kind] += size * share
+    def _add(self, noted: List[Noted], share: float = 1) -> None:
+        for (asked, n_bytes), times in Counter(noted).items():
+            self.asked[asked] += times * share
+            self.n_bytes[asked.kind] += n_bytes * times * share
