@@ -66,12 +66,7 @@ class ExactSum:
 
     def __float__(self) -> float:
         """Return the exact value, rounded once to the nearest double."""
-        if self.special:  # NaN is truthy, too
-            return self.special
-        try:
-            return self.units / (1 << EXPONENT)
-        except OverflowError:
-            return float("inf") if self.units > 0 else float("-inf")
+        return self.special or self / _ONE  # NaN is truthy, too.
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ExactSum):
@@ -83,6 +78,9 @@ class ExactSum:
 
     def __repr__(self) -> str:
         return f"ExactSum({float(self)!r})"
+
+
+_ONE = ExactSum(1)
 
 
 def exact_sum(values: Iterable[float]) -> ExactSum:
