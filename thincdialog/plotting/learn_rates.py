@@ -2,6 +2,7 @@
 
 import math
 from pathlib import Path
+from textwrap import dedent
 from typing import List, Optional, Tuple, Union
 
 from ..inspection.find_lr import LearnRates
@@ -35,9 +36,7 @@ def terminal_curve(found: LearnRates) -> Optional[str]:
     figure.plot(logs, [min(max(loss, low), high) for loss in found.smoothed])
     picture = figure.show().replace(BLANK, " ")
     # Cut the axis to the width of its longest number.
-    lines = [line.rstrip() for line in picture.split("\n")]
-    spare = min(len(line) - len(line.lstrip()) for line in lines if line.strip())
-    return "\n".join(line[spare:] for line in lines)
+    return dedent("\n".join(line.rstrip() for line in picture.split("\n")))
 
 
 def save_picture(found: LearnRates, path: Union[str, Path]) -> None:
