@@ -9,7 +9,6 @@ from ..evaluation.shared_file import shared_file
 from ..evaluation.unreachable import Unreachable
 from ..formats.spellings import is_null_like
 from ..messages import Message
-from ..teachers import Teacher
 from .data_lengths import LengthSurvey
 from .data_report import ExampleGroup, SkippedData, SplitReport
 from .data_survey import FORMS, UNLABELLED, Survey
@@ -24,9 +23,7 @@ def report_split(
     task: str,
     split: str,
     survey: Survey,
-    teacher: Teacher,
     train: Sequence[Survey],
-    train_teachers: Sequence[Teacher],
     min_of_class: int,
     unreachable: Unreachable,
 ) -> SplitReport:
@@ -34,12 +31,11 @@ def report_split(
 
     task, split (str): Names of the task and the split.
     survey (Survey): Survey of the split.
-    teacher (Teacher): Teacher of the split, which knows the ids of examples.
     train (Sequence[Survey]): Surveys of the training data of all tasks.
-    train_teachers (Sequence[Teacher]): Teachers of the training data of all tasks.
     min_of_class (int): Number of examples below which a class is rare.
     unreachable (Unreachable): Labels that the agent can never give.
     """
+    data = survey.teacher.data[split]
     reading, pairs, answers = survey.reading, survey.prints("pairs"), survey.prints("answers")
     labelled = np.flatnonzero(answers != UNLABELLED)
     different = contradictions(survey.prints("inputs")[labelled], pairs[labelled])
@@ -61,8 +57,8 @@ def report_split(
         new = np.setdiff1d(labelled, _common(survey, train, "answers"), assume_unique=True)
     differing = _of_each_label(survey, labelled) if reading.has_classes else []
     wanted = chain.from_iterable(numbers[:N_IDS].tolist() for numbers in found.values())
-    messages = _messages([teacher], [*wanted, *differing, *near])
-    learned = _messages(train_teachers, near.values())
+    messages = _messages([survey], [*wanted, *differing, *near])
+    learned = _messages(train, near.values())
     names = {number: str(message.get("id", number)) for number, message in messages.items()}
     texts_of: Dict[str, List[str]] = {}
     for number in differing:
@@ -120,11 +116,11 @@ def report_split(
         outside=_some(survey, survey.faults["outside"], outside),
         outside_examples=survey.faulty.get("outside", []),
         shared_ids=n_shared,
-        held_out=teacher.data[split].about(),
-        shared=shared_file(teacher, split),
+        held_out=data.about(),
+        shared=shared_file(survey.teacher, split),
         skipped=[
             SkippedData(bad.path, *bad.numbers(), list(map(str, bad.first)))
-            for bad in teacher.data[split].bad_data()
+            for bad in data.bad_data()
         ],
         unreachable=unreachable,
         differing_texts=list(texts_of.items()),
@@ -180,9 +176,9 @@ def _of_each_label(survey: Survey, labelled: np.ndarray) -> List[int]:
     return sorted(found, key=lambda number: shown.index(forms[number]))
 
 
-def _messages(teachers: Sequence[Teacher], numbers: Iterable[int]) -> Dict[int, Message]:
+def _messages(surveys: Sequence[Survey], numbers: Iterable[int]) -> Dict[int, Message]:
     """Return examples by their numbers. This reads the data again up to the last of them."""
     wanted = set(numbers)
-    episodes = chain.from_iterable(teacher.episodes() for teacher in teachers)
+    episodes = chain.from_iterable(survey.teacher.episodes() for survey in surveys)
     read = islice(chain.from_iterable(episodes), max(wanted, default=-1) + 1)
     return {n: message for n, message in enumerate(read) if n in wanted}

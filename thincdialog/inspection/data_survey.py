@@ -85,13 +85,13 @@ class Survey:
     """Count the texts, labels and words of a split. Needs 48 bytes for each example, for classes 8
     more and 8 for each word of a text, and memory for the distinct words and labels.
 
+    teacher (Teacher): Teacher of the split.
     reading (Reading): Describes how the agent reads.
-    known (Optional[Mapping[str, int]]): The vocabulary; None to collect the words of this split.
     """
 
-    def __init__(self, reading: Reading, known: Optional[Mapping[str, int]] = None):
-        self.reading = reading
-        self.known = known
+    def __init__(self, teacher: Teacher, reading: Reading):
+        self.teacher, self.reading = teacher, reading
+        self.known: Optional[Mapping[str, int]] = None
         self.gathered: Counter[str] = Counter()  # Collected words, if no vocabulary is known.
         self.unknown: Counter[str] = Counter()
         self.n_words = self.n_unknown = 0
@@ -129,17 +129,20 @@ class Survey:
         words = iter(self._words)
         return [frozenset(islice(words, n)) for n in self._n_words]
 
-    def read(self, teacher: Teacher, progress: Optional[Callable[[int], None]] = None) -> "Survey":
-        """Count a teacher's whole split.
+    def read(
+        self, known: Optional[Mapping[str, int]], progress: Optional[Callable[[int], None]]
+    ) -> None:
+        """Count the whole split.
 
-        teacher (Teacher): Teacher of the split.
+        known (Optional[Mapping[str, int]]): The vocabulary; None to collect the words of the split.
         progress (Optional[Callable]): Called with the number of examples read so far.
         RAISES (DataError): If the data cannot be read.
         """
+        self.known = known
         listener = ConversationAgent(
             history_size=self.reading.history_size, use_reply=self.reading.use_reply
         )
-        for episode in teacher.episodes():
+        for episode in self.teacher.episodes():
             self.n_episodes += 1
             self.lengths["turns"][len(episode)] += 1
             for message in episode:
@@ -150,7 +153,6 @@ class Survey:
         self._count_tokens()
         if progress is not None:
             progress(self.n_examples)
-        return self
 
     def _add(self, message: Message, turns: Sequence[Any]) -> None:
         self.n_examples += 1

@@ -80,29 +80,26 @@ def _report(
     if isinstance(tokenizer, VocabularyTokenizer):
         vocabulary = tokenizer.vocabulary
         known = dict(zip(vocabulary.tokens, vocabulary.counts))
-    teachers = {
-        (name, split): task.for_split(split, training=split == "train")
+    surveys = {
+        (name, split): Survey(task.for_split(split, training=split == "train"), reading)
         for split in SPLITS
         for name, task in tasks.items()
         if split in task.splits and (split in wanted or split == "train")
     }
-    surveys: Dict[Tuple[str, str], Survey] = {}
-    for (name, split), teacher in teachers.items():
-        if known is None and split != "train":
-            known = _gathered(surveys.values())
-        with reading_bar(stream, f"Reading {name} {split}", "examples") as progress:
-            surveys[name, split] = Survey(reading, known).read(teacher, progress)
-    n_known = len(known if known is not None else _gathered(surveys.values()))
     train = [survey for (_, split), survey in surveys.items() if split == "train"]
+    for (name, split), survey in surveys.items():
+        if known is None and split != "train":
+            known = _gathered(train)
+        with reading_bar(stream, f"Reading {name} {split}", "examples") as progress:
+            survey.read(known, progress)
+    n_known = len(known if known is not None else _gathered(train))
     unreachable = _unreachable(experiment, [split for split in wanted if split != "train"])
     reports = [
         report_split(
             name,
             split,
             surveys[name, split],
-            teachers[name, split],
             train,
-            [teacher for (_, part), teacher in teachers.items() if part == "train"],
             limits.min_of_class,
             unreachable.get((name, split), Unreachable()),
         )
