@@ -63,7 +63,7 @@ class ConsoleLogger:
         scores: Optional[List[str]] = None,
     ):
         self.run, self.stdout = run, stdout
-        self.scores, self.are_given = scores, scores is not None
+        self.scores, self.are_given = list(scores or ()), scores is not None
         self.widths: List[int] = []
         self.has_padding = False
         self.has_colour = stdout.isatty() and not os.environ.get("NO_COLOR")
@@ -119,11 +119,12 @@ class ConsoleLogger:
         if self.bar is not None:
             self.bar.clear()
         if not self.widths:
-            self._choose_scores(info)
             # Before the first step, only the evaluation has measured padding.
             padding = (known.get("padding_fraction") for known in (info, info["scores"]))
             self.has_padding = any(padding)
-            names = self._fit(info)
+            if not self.are_given:
+                self._choose_scores(info)
+            names = list(self._cells(info))
             self.widths = [max(len(name), MIN_WIDTH) for name in names]
             self._write(names)
             self._write(["-" * width for width in self.widths])
@@ -132,21 +133,8 @@ class ConsoleLogger:
             self._move(info["step"], info.get("total_steps"))
         self._start_rate(info["examples"])
 
-    def _fit(self, info: Dict[str, Any]) -> List[str]:
-        """Choose the columns; if there is no room, drop scores that the config does not name."""
-        names = list(self._cells(info))
-        if self.stdout.isatty() and not self.are_given:
-            room = shutil.get_terminal_size().columns
-            while self.scores and len(self.scores) > 1:
-                if sum(max(len(name), MIN_WIDTH) + 2 for name in names) - 2 <= room:
-                    break
-                self.scores.pop()
-                names = list(self._cells(info))
-        return names
-
     def _choose_scores(self, info: Dict[str, Any]) -> None:
-        if self.scores is not None:
-            return
+        """Choose the scores to show, as many as the terminal has room for, but at least one."""
         others = [name for name in info["scores"] if _is_score(name)]
         if "macro_f1" in others:  # For classes, the F1 of whole classes replaces the F1 of words.
             others = [name for name in ("macro_f1", *others) if _metric(name) != "f1"]
@@ -156,6 +144,13 @@ class ConsoleLogger:
         names = dict.fromkeys([first, *alike, *added, *others])
         shown = [name for name in names if name in info["scores"]]
         self.scores = shown[: max(MAX_SCORES, len({first, *added} & set(shown)))]
+        if self.stdout.isatty():
+            room = shutil.get_terminal_size().columns
+            while len(self.scores) > 1 and self._width(info) > room:
+                self.scores.pop()
+
+    def _width(self, info: Dict[str, Any]) -> int:
+        return sum(max(len(name), MIN_WIDTH) + 2 for name in self._cells(info)) - 2
 
     def _cells(self, info: Dict[str, Any]) -> Dict[str, str]:
         """Return column name (with unit) to cell."""
@@ -165,7 +160,7 @@ class ConsoleLogger:
             "examples": f"{info['examples']:,}",
             "loss/example": _loss(info),
         }
-        for name in self.scores or ():
+        for name in self.scores:
             cells[name] = _number(info["scores"].get(name), ".4f")
         if self.has_padding:
             cells["padding"] = _number(info.get("padding_fraction"), ".1%")
