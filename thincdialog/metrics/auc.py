@@ -74,11 +74,9 @@ class AUCValue(Metric):
     def value(self) -> float:
         """Return the mean area, 0.0 to 1.0; 0.0 if no class has both kinds of examples."""
         names = [name for name in self.inside if name in self.outside]
-        if not names:
-            return 0.0
         areas = (area(self.inside[name], self.outside[name]) for name in names)
         # fsum rounds once, so the order of the classes does not matter.
-        return math.fsum(areas) / len(names)
+        return math.fsum(areas) / max(1, len(names))
 
     def __add__(self, other: "AUCValue") -> "AUCValue":
         return type(self)(merged(self.inside, other.inside), merged(self.outside, other.outside))

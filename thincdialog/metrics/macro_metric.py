@@ -25,9 +25,7 @@ class MacroMetric(Metric):
 
     def value(self) -> float:
         """Return the mean of the parts' values; 0.0 without parts."""
-        if not self.parts:
-            return 0.0
-        return math.fsum(part.value() for part in self.parts.values()) / len(self.parts)
+        return math.fsum(part.value() for part in self.parts.values()) / max(1, len(self.parts))
 
     def __add__(self, other: "MacroMetric") -> "MacroMetric":
         return type(self)(merge_reports(self.parts, other.parts))
