@@ -92,7 +92,7 @@ def test_fast_text_options_and_models_it_does_not_know_are_refused():
     for n in (-1, 2**63 - 1):
         with pytest.raises(ValueError, match=f"negatives = {n}, expected 1 to 1,000,000, or 0"):
             build(negatives=n)
-    with pytest.raises(ValueError, match="expected 0.0 to 1.0, or such as 'precision:0.95'"):
+    with pytest.raises(ValueError, match="or a goal on dev such as 'precision:0.95'"):
         build(threshold=5)
     with pytest.raises(ValueError, match="width = 0"):
         make("models", "FastText", width=0)

@@ -119,7 +119,10 @@ def test_readers_refuse_folders_devices_and_sparse_files(reader, written, tmp_pa
     text_file.check_readable(good)
     folder = tmp_path / f"folder{reader.name}"
     folder.mkdir()
+    link = tmp_path / f"link{reader.name}"
+    link.symlink_to("gone")
     for path, words in {
+        str(link): "is a link to gone, where there is no file",
         good.replace("data", "daat"): "daat.*file not found; did you mean 'data",
         str(folder): "is a directory: give the file in it",
         str(tmp_path / "no" / "such" / reader.name): "file not found: the folder",

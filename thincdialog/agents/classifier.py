@@ -102,8 +102,8 @@ class ClassifierAgent(ModelAgent):
     ):
         wanted, _, share = str(threshold).rpartition(":")
         if wanted not in WANTED or not 0.0 <= _number(share) <= 1.0:
-            text = f"threshold = {threshold!r}, expected 0.0 to 1.0, or such as 'precision:0.95'"
-            raise ValueError(f"{text} or 'recall:0.6'")
+            text = f"threshold = {threshold!r}, expected a number from 0.0 to 1.0, or a goal on dev"
+            raise ValueError(f"{text} such as 'precision:0.95' or 'recall:0.6'")
         if isinstance(class_weights, str) and class_weights != "balanced":
             raise ValueError(f"class_weights = '{class_weights}', expected 'balanced' or a section")
         if classes is not None and len(set(classes)) < 2:

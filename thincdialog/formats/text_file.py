@@ -385,6 +385,8 @@ def _unreadable(path: Union[str, Path], error: OSError) -> DataError:
             text += f" (none here ends in one of {', '.join(DATA_SUFFIXES)})"
         return DataError(path, text)
     if isinstance(error, FileNotFoundError):
+        if os.path.islink(path):
+            return DataError(path, f"is a link to {os.readlink(path)}, where there is no file")
         folder, name = Path(path).parent, Path(path).name
         where = "" if folder.is_absolute() else f" in {folder.absolute()}"
         where += ", where the command runs" * (folder == Path())
