@@ -52,6 +52,14 @@ def test_train_saves_what_it_reports(tmp_path):
     assert meta["step"] == result.best_step
 
 
+def test_train_that_improves_nothing_says_so():
+    note = "no step has improved hits@1 on dev, so the best weights are those before training."
+    for rate in (0.0, 0.01):
+        options = {"training__max_steps": 40, "training__optimizer__learn_rate": rate}
+        result, shown = quietly_train(RANKER, **options)
+        assert (note in shown) == (result.best_step == 0) == (not rate)
+
+
 def test_train_saved_config_reproduces_the_run(tmp_path):
     quietly_train(output=tmp_path / "a", training__max_epochs=1.0)
     quietly_train(tmp_path / "a" / LAST / "config.cfg", tmp_path / "b")

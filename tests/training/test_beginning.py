@@ -143,9 +143,10 @@ def test_init_from_with_the_same_data_begins_where_the_other_ended(firsts, tmp_p
     weights = [(path / "weights.npy").read_bytes() for path in (model, tmp_path / "two/model-last")]
     assert weights[0] == weights[1]
     n = len(np.load(model / "weights.npy"))
-    (head, *lines, warning, place, ops, uncalibrated) = shown.splitlines()
+    (head, *lines, warning, place, ops, unimproved, uncalibrated) = shown.splitlines()
     assert head == f"Beginning with {model} (thincdialog.Classifier.v1):"
     assert "first.jsonl is the train data, too" in warning
+    assert unimproved.startswith("no step has improved accuracy on dev, so the best weights")
     assert place == f"Saving to {tmp_path / 'two'}" and ops.startswith("Computing with ops = ")
     assert "are not calibrated" in uncalibrated
     assert lines[0] == "  classes: its 2" and lines[1].startswith("  tokenizer: its ")

@@ -322,6 +322,9 @@ class TrainingRun:
             text = f"{training['score']} on dev was still improving at the end. To train on, set"
             how = " with --resume" if self.folder else ""
             self._note(f"{text} [training] {limit} = {2 * training[limit]}{how}.")
+        if dev is not None and loop.selection.step == 0 < loop.position.step:
+            text = f"no step has improved {training['score']} on dev, so the best weights are those"
+            self._note(f"{text} before training. See debug data and find-lr.")
         return Result(
             score_name=training["score"],
             stopped_because=reason,
