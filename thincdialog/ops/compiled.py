@@ -8,8 +8,6 @@ import numpy
 
 from ..errors import MissingPackageError
 
-FLOAT32, INT32 = numpy.dtype("f"), numpy.dtype("i")
-
 
 @lru_cache(maxsize=None)
 def load_kernels(family: str) -> Any:
@@ -26,14 +24,14 @@ def load_kernels(family: str) -> Any:
     return import_module(f".kernels.{family}", __package__)
 
 
-def are_plain(*arrays: Any, dtype: numpy.dtype = FLOAT32, ndim: Optional[int] = None) -> bool:
-    """Return whether kernels accept these arrays: contiguous NumPy arrays of one type.
+def are_plain(*arrays: Any, ndim: Optional[int] = None) -> bool:
+    """Return whether kernels accept these arrays: contiguous NumPy arrays, float32.
 
     ndim (Optional[int]): Required number of dimensions; None for any.
     """
     return all(
         isinstance(array, numpy.ndarray)
-        and array.dtype == dtype
+        and array.dtype == numpy.float32
         and array.flags.c_contiguous
         and ndim in (None, array.ndim)
         for array in arrays

@@ -5,7 +5,7 @@ from typing import Any, Callable, NamedTuple, Sequence, Tuple
 import numpy
 
 from ..registry import registry
-from .compiled import INT32, are_alike, are_plain, load_kernels
+from .compiled import are_alike, are_plain, load_kernels
 from .dialog_ops import DialogNumpyOps
 
 
@@ -36,26 +36,6 @@ def _activation(name: str) -> Tuple[Callable, Callable]:
     return activation, gradient
 
 
-def _reduction(name: str, *, is_mean: bool) -> Tuple[Callable, Callable]:
-    """Return methods for a sum or mean and for its gradient."""
-
-    def reduce(self: Any, X: Any, lengths: Any) -> Any:
-        if not (_are_sequences(X, lengths) and int(lengths.sum()) <= X.shape[0]):
-            return getattr(super(DialogFastOps, self), name)(X, lengths)
-        Y = numpy.zeros((lengths.shape[0], X.shape[1]), dtype="f")
-        load_kernels("sequences").reduce_sum(X, lengths, is_mean, Y)
-        return Y
-
-    def gradient(self: Any, dY: Any, lengths: Any) -> Any:
-        if not (_are_sequences(dY, lengths) and lengths.shape[0] == dY.shape[0]):
-            return getattr(super(DialogFastOps, self), f"backprop_{name}")(dY, lengths)
-        dX = numpy.empty((int(lengths.sum()), dY.shape[1]), dtype="f")
-        load_kernels("sequences").backprop_reduce_sum(dY, lengths, is_mean, dX)
-        return dX
-
-    return reduce, gradient
-
-
 @registry.ops("thincdialog_fast")
 class DialogFastOps(DialogNumpyOps):
     """Extend DialogNumpyOps with compiled kernels, which are faster on one core and can run in
@@ -73,8 +53,6 @@ class DialogFastOps(DialogNumpyOps):
     relu, backprop_relu = _activation("relu")
     gelu, backprop_gelu = _activation("gelu")
     sigmoid = _activation("sigmoid")[0]
-    reduce_sum, backprop_reduce_sum = _reduction("reduce_sum", is_mean=False)
-    reduce_mean, backprop_reduce_mean = _reduction("reduce_mean", is_mean=True)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         load_kernels("rows")
@@ -111,6 +89,16 @@ class DialogFastOps(DialogNumpyOps):
         which = numpy.empty(X.shape[:2], dtype="i")
         load_kernels("rows").maxout(_rows(X), best.reshape(-1), which.reshape(-1))
         return best, which
+
+    def reduce_sum(self, X: Any, lengths: Any) -> Any:
+        if not X.shape[0]:  # Thinc refuses sequences that are all empty.
+            return self.alloc2f(lengths.shape[0], X.shape[1])
+        return super().reduce_sum(X, lengths)
+
+    def reduce_mean(self, X: Any, lengths: Any) -> Any:
+        Y = self.reduce_sum(X, lengths)
+        Y *= (1 / numpy.maximum(lengths, 1)).astype("f")[:, None]
+        return Y
 
     def _cells(self, name: str, arrays: Tuple[Any, ...], out: Any) -> Any:
         """Call a kernel for all cells of the arrays.
@@ -171,8 +159,3 @@ def _rows(X: Any) -> Any:
 def beyond(table: Any) -> IndexError:
     """Return the error for a row number that the table does not have."""
     return IndexError(f"row numbers must be from 0 to {table.shape[0] - 1}")
-
-
-def _are_sequences(X: Any, lengths: Any) -> bool:
-    is_typed = are_plain(X, ndim=2) and are_plain(lengths, dtype=INT32, ndim=1)
-    return is_typed and lengths.min(initial=0) >= 0
