@@ -1,7 +1,8 @@
 """A layer for inputs of several parts, each with its own layer."""
 
-from typing import Any, Callable, List, Optional, Tuple
+from typing import Any, Callable, Optional, Tuple
 
+import numpy
 from thinc.api import Model
 from thinc.types import Floats2d
 
@@ -30,16 +31,12 @@ def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Call
     _check(model, X)
     outputs, backprops = zip(*(layer(part, is_train) for layer, part in zip(model.layers, X)))
     Y = model.ops.xp.concatenate(outputs, axis=1)  # (n_examples, nO)
-    widths = [output.shape[1] for output in outputs]
+    ends = numpy.cumsum([output.shape[1] for output in outputs]).tolist()
 
     def backprop(dY: OutT) -> InT:
-        gradients: List[Any] = []
-        start = 0
-        for width, backprop_part in zip(widths, backprops):
-            part = model.ops.as_contig(dY[:, start : start + width])  # (n_examples, width)
-            gradients.append(backprop_part(part))
-            start += width
-        return tuple(gradients)
+        parts = model.ops.xp.split(dY, ends[:-1], axis=1)  # (n_examples, width) each
+        parts = map(model.ops.as_contig, parts)
+        return tuple(backprop_part(part) for backprop_part, part in zip(backprops, parts))
 
     return Y, backprop
 

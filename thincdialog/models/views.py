@@ -44,14 +44,12 @@ def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Call
     outputs, backprops = zip(*(layer(x, is_train) for layer, x in zip(model.layers, inputs)))
     is_sum = model.attrs["join"] == "add"
     joined: Any = reduce(add, outputs) if is_sum else model.ops.xp.concatenate(outputs, axis=1)
-    widths = [0 if is_sum else output.shape[1] for output in outputs]
+    ends = numpy.cumsum([output.shape[1] for output in outputs]).tolist()
 
     def backprop(dY: OutT) -> InT:
-        start = 0
-        for width, backprop_layer in zip(widths, backprops):
-            own = dY if is_sum else model.ops.as_contig(dY[:, start : start + width])
-            backprop_layer(own)
-            start += width
+        parts = [dY] * len(ends) if is_sum else model.ops.xp.split(dY, ends[:-1], axis=1)
+        for backprop_layer, part in zip(backprops, parts):
+            backprop_layer(model.ops.as_contig(part))
         return no_gradient(X)
 
     return cast(OutT, joined), backprop
