@@ -1,18 +1,34 @@
 """Two LSTMs over each of several sequences, one in each direction."""
 
-from typing import Any, Callable, List, Tuple
+from typing import Any, Callable, List, NamedTuple, Tuple
 
 import numpy
 from thinc.api import Ops
 from thinc.types import Floats2d, Floats3d, Ints1d
 
+from .compiled import load_kernels
 from .devices import on_host, upload
 from .dialog_cupy_ops import DialogCupyOps, starts_of
-from .dialog_fast_ops import DialogFastOps, LSTMRun
+from .dialog_fast_ops import is_compiled
 from .gpu import kernels
 
 # The gradients of X, W, U and b.
 Gradients = Tuple[Floats2d, Floats3d, Floats3d, Floats2d]
+
+
+class _Run(NamedTuple):
+    """Hold the arrays of an LSTM in two directions, in the order of steps.
+
+    G (Floats3d): Gates i, f, o, g side by side, shape (2, n_rows, 4 nH).
+    C (Floats3d): Cells, shape (2, n_rows, nH).
+    T (Floats3d): tanh of the cells.
+    H (Floats3d): Outputs.
+    """
+
+    G: Any
+    C: Any
+    T: Any
+    H: Any
 
 
 def bilstm(
@@ -41,16 +57,12 @@ def bilstm(
     # n_steps numbers; 2 times (n_rows,); (n_rows - n_sequences,)
     sizes, orders, previous = _steps(lengths)
     # The compiled kernel runs all steps in one call, but its products are never exact.
-    compiled = ops if isinstance(ops, DialogFastOps) and not ops.has_exact_products else None
-    half: Any = _halves(ops, nH) if compiled is None else ops.xp.float32(1)
+    is_one_call = is_compiled(ops) and not ops.has_exact_products  # type: ignore[attr-defined]
+    half: Any = ops.xp.float32(1) if is_one_call else _halves(ops, nH)
     G = ops.alloc3f(2, X.shape[0], 4 * nH)  # (2, n_rows, 4 * nH), in the order of steps
     for side, order in enumerate(orders):
         G[side] = ops.affine(X[order], W[side] * half, (b[side] * half.T).ravel())
-    if compiled is None:
-        run = _forward(ops, G, U * half, sizes)
-    else:
-        sides: Any = zip(*(compiled.lstm_steps(G[side], U[side], sizes) for side in range(2)))
-        run = LSTMRun(*sides)  # Each field is a pair of arrays, one per direction.
+    run = _forward_compiled(G, U, sizes) if is_one_call else _forward(ops, G, U * half, sizes)
     Y = ops.alloc2f(X.shape[0], 2 * nH)  # (n_rows, 2 * nH)
     for side, order in enumerate(orders):
         Y[order, side * nH : (side + 1) * nH] = run.H[side]
@@ -60,14 +72,17 @@ def bilstm(
         for side, order in enumerate(orders):
             dH[side] = dY[order, side * nH : (side + 1) * nH]
         # (2, n_rows, 4 * nH), (2, n_rows, nH)
-        dG, before = _backward(ops, dH, U, run, sizes, previous, compiled)
+        if is_one_call:
+            dG, before = _backward_compiled(dH, U, run, sizes)
+        else:
+            dG, before = _backward(ops, dH, U, run, sizes, previous)
         dW, dU = ops.xp.empty_like(W), ops.xp.empty_like(U)
         dX = ops.xp.zeros_like(X)
         for side, order in enumerate(orders):
             dW[side] = ops.gemm(dG[side], X[order], trans1=True)  # (4 * nH, nI)
             dU[side] = ops.gemm(dG[side], before[side], trans1=True)  # (4 * nH, nH)
             dX[order] += ops.gemm(dG[side], W[side])  # (n_rows, nI)
-        return dX, dW, dU, ops.xp.stack([dG[side].sum(axis=0) for side in range(2)])
+        return dX, dW, dU, dG.sum(axis=1)
 
     return Y, backprop
 
@@ -118,7 +133,7 @@ def _halves(ops: Ops, nH: int) -> Any:
     return half
 
 
-def _forward(ops: Ops, G: Floats3d, U: Floats3d, sizes: List[int]) -> LSTMRun:
+def _forward(ops: Ops, G: Floats3d, U: Floats3d, sizes: List[int]) -> _Run:
     """Run all steps in both directions at once, over arrays of shape (2, n_tokens, ...). G holds
     W x + b and is overwritten with the gates."""
     xp, nH = ops.xp, U.shape[2]
@@ -142,23 +157,19 @@ def _forward(ops: Ops, G: Floats3d, U: Floats3d, sizes: List[int]) -> LSTMRun:
         xp.multiply(gates[:, :, 2 * nH : 3 * nH], T[:, now], out=H[:, now])
         last = now
         start += n
-    return LSTMRun(G, C, T, H)
+    return _Run(G, C, T, H)
 
 
 def _backward(
     ops: Ops,
     dH: Floats3d,
     U: Floats3d,
-    run: LSTMRun,
+    run: _Run,
     sizes: List[int],
     previous: Any,
-    compiled: Any,
-) -> Any:
+) -> Tuple[Any, Any]:
     """Return the gradient before the gates' activation, and the outputs of the step before; changes
     dH in place."""
-    if compiled is not None:
-        runs = [LSTMRun(*arrays) for arrays in zip(*run)]  # one per direction
-        return zip(*map(compiled.backprop_lstm_steps, dH, U, [sizes] * 2, runs))
     xp, nH = ops.xp, U.shape[2]
     first, stop = sizes[0], dH.shape[1]
     before = xp.zeros_like(run.H)
@@ -183,7 +194,26 @@ def _backward(
     return dG, before
 
 
-def _factors(xp: Any, run: LSTMRun, previous: Any, first: int) -> Tuple[Any, Any, Any]:
+def _forward_compiled(G: Any, U: Any, sizes: List[int]) -> _Run:
+    """Return the same as ``_forward``, for G and U as they are; a kernel runs all steps."""
+    C, T, H = (numpy.empty((*G.shape[:2], U.shape[2]), dtype="f") for _ in range(3))
+    Ut, steps = numpy.ascontiguousarray(U.transpose(0, 2, 1)), numpy.asarray(sizes, dtype="i8")
+    for side in range(2):
+        load_kernels("recurrent").lstm(G[side], Ut[side], steps, C[side], T[side], H[side])
+    return _Run(G, C, T, H)
+
+
+def _backward_compiled(dH: Any, U: Any, run: _Run, sizes: List[int]) -> Tuple[Any, Any]:
+    dG, before = numpy.empty_like(run.G), numpy.empty_like(run.H)
+    U, steps = numpy.ascontiguousarray(U), numpy.asarray(sizes, dtype="i8")
+    for side in range(2):
+        of_side = (each[side] for each in run)
+        kernel = load_kernels("recurrent").backprop_lstm
+        kernel(dH[side], U[side], steps, *of_side, dG[side], before[side])
+    return dG, before
+
+
+def _factors(xp: Any, run: _Run, previous: Any, first: int) -> Tuple[Any, Any, Any]:
     """Return the factors of the cell's gradient (for o, of the output's gradient) for each gate;
     the factors from output to cell; and the forget gates."""
     nH = run.H.shape[2]

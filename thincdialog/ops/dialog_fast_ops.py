@@ -1,27 +1,12 @@
 """CPU ops with compiled kernels, which run without the GIL."""
 
-from typing import Any, Callable, NamedTuple, Sequence, Tuple
+from typing import Any, Callable, Tuple
 
 import numpy
 
 from ..registry import registry
 from .compiled import are_alike, are_plain, load_kernels
 from .dialog_ops import DialogNumpyOps
-
-
-class LSTMRun(NamedTuple):
-    """Hold the arrays of one direction of an LSTM, in the order of steps.
-
-    G (Floats2d): Gates i, f, o, g side by side, shape (n_rows, 4 nH).
-    C (Floats2d): Cells, shape (n_rows, nH).
-    T (Floats2d): tanh of the cells.
-    H (Floats2d): Outputs.
-    """
-
-    G: Any
-    C: Any
-    T: Any
-    H: Any
 
 
 def _activation(name: str) -> Tuple[Callable, Callable]:
@@ -48,7 +33,6 @@ class DialogFastOps(DialogNumpyOps):
     """
 
     name = "thincdialog_fast"
-    has_compiled_kernels = True
 
     relu, backprop_relu = _activation("relu")
     gelu, backprop_gelu = _activation("gelu")
@@ -113,39 +97,17 @@ class DialogFastOps(DialogNumpyOps):
         getattr(load_kernels("activations"), name)(*cells, out.reshape(-1))
         return out
 
-    def lstm_steps(self, G: Any, U: Any, sizes: Sequence[int]) -> LSTMRun:
-        """Run all steps, starting with outputs and cells of 0.
-
-        G (Floats2d): W x + b, shape (n_rows, 4 nH), float32; overwritten with the gates.
-        U (Floats2d): Shape (4 nH, nH).
-        sizes (Sequence[int]): Number of rows of each step, never more than in the step before.
-        """
-        C, T, H = (numpy.empty((G.shape[0], U.shape[1]), dtype="f") for _ in range(3))
-        Ut = numpy.ascontiguousarray(U.T)
-        load_kernels("recurrent").lstm(G, Ut, numpy.asarray(sizes, dtype="i8"), C, T, H)
-        return LSTMRun(G, C, T, H)
-
-    def backprop_lstm_steps(
-        self, dH: Any, U: Any, sizes: Sequence[int], run: LSTMRun
-    ) -> Tuple[Any, Any]:
-        """Compute the gradient through all steps.
-
-        dH (Floats2d): Gradient of the outputs, shape (n_rows, nH), float32.
-        U, sizes: As for ``lstm_steps``, which returned ``run``.
-        RETURNS (Tuple[Floats2d, Floats2d]): Gradient before the gates' activation, shape
-            (n_rows, 4 nH), and the outputs of the step before, (n_rows, nH).
-        """
-        dG, before = numpy.empty_like(run.G), numpy.empty_like(run.H)
-        U, steps = numpy.ascontiguousarray(U), numpy.asarray(sizes, dtype="i8")
-        load_kernels("recurrent").backprop_lstm(dH, U, steps, *run, dG, before)
-        return dG, before
-
     def adam(self, weights: Any, gradient: Any, mom1: Any, mom2: Any, *settings: Any) -> Any:
         beta1, beta2, eps, learn_rate = map(float, settings)
         given = (1.0, beta1, beta2, 0.0, eps, learn_rate, 1.0, 0.0, 0.0)
         load_kernels("steps").adam_dense(weights, gradient, mom1, mom2, given)
         gradient.fill(0)
         return weights, gradient, mom1, mom2
+
+
+def is_compiled(ops: Any) -> bool:
+    """Return whether ops have compiled kernels for their arrays."""
+    return isinstance(ops, DialogFastOps)
 
 
 def _has_rows(X: Any, axis: int) -> bool:

@@ -33,7 +33,6 @@ class DrawsAndProducts:
     the batch size. An exact product takes about twice as long.
     """
 
-    has_compiled_kernels = False
     xp: Any
 
     @property
@@ -149,11 +148,6 @@ def replicate_ops(ops: Ops) -> Ops:
     if isinstance(twin, DrawsAndProducts):
         twin.seed(0)
     return twin
-
-
-def is_compiled(ops: Ops) -> bool:
-    """Return whether the ops have compiled kernels for their arrays."""
-    return isinstance(ops, DrawsAndProducts) and ops.has_compiled_kernels
 
 
 def draw_mask(ops: Ops, shape: Shape, drop: float) -> numpy.ndarray:

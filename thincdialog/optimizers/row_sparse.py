@@ -11,7 +11,7 @@ from thinc.util import get_array_module, is_numpy_array
 
 from ..ops.alignment import address
 from ..ops.compiled import load_kernels
-from ..ops.dialog_ops import is_compiled
+from ..ops.dialog_fast_ops import is_compiled
 from ..ops.gpu import kernels
 from .adam import thincs_step
 from .state import Key
@@ -77,7 +77,7 @@ class Segment(NamedTuple):
             the sum.
         """
         gradient = self.gradient(vector)
-        if ops is not None and is_compiled(ops):
+        if is_compiled(ops):
             return load_kernels("steps").square_sum(gradient.reshape(-1))
         xp, total = get_array_module(vector), 0.0
         for now in self.blocks(gradient):
@@ -160,7 +160,7 @@ class RowSparseOptimizer(Optimizer):
         arrays: List[Any] = [values, *self.state_arrays(key, values)]
         self.nr_update[key] += 1
         n_updates = self.nr_update[key]
-        has_kernels = ops is not None and is_compiled(ops)
+        has_kernels = is_compiled(ops)
         is_one_kernel = not isinstance(scale, float) and self._has_kernel()
         if is_one_kernel:
             self._step_of_kernel(arrays, gradients, parts, scale, n_updates)
