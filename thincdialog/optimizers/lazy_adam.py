@@ -4,14 +4,12 @@ from typing import Any, List, Sequence, Tuple
 
 from thinc.api import Optimizer
 from thinc.optimizers import ADAM_DEFAULTS, FloatOrSeq
-from thinc.types import Floats1d
 from thinc.util import get_array_module
 
 from ..ops.gpu import kernels
 from ..registry import registry
 from .moments import least_second_moment
 from .row_sparse import RowSparseOptimizer, Segment, dense_and_tables
-from .state import Key
 
 
 class LazyAdam(RowSparseOptimizer):
@@ -23,15 +21,9 @@ class LazyAdam(RowSparseOptimizer):
     SOURCE: nu, Ma and Yarats 2019, https://arxiv.org/abs/1810.06801
     """
 
+    kept = ("mom1", "mom2")
     kernels = "adam"
     nu = 1.0
-
-    def state_arrays(self, key: Key, values: Floats1d) -> List[Any]:
-        if key not in self.mom1:
-            xp = get_array_module(values)
-            self.mom1[key] = xp.zeros_like(values)
-            self.mom2[key] = xp.zeros_like(values)
-        return [self.mom1[key], self.mom2[key]]
 
     def _rate(self, n_updates: int) -> float:
         fix = (1.0 - self.b2**n_updates) ** 0.5 / (1.0 - self.b1**n_updates)

@@ -4,12 +4,9 @@ from typing import Any, List, Tuple
 
 from thinc.api import Optimizer
 from thinc.optimizers import SGD_DEFAULTS, FloatOrSeq
-from thinc.types import Floats1d
-from thinc.util import get_array_module
 
 from ..registry import registry
 from .row_sparse import RowSparseOptimizer
-from .state import Key
 
 
 class MomentumSGD(RowSparseOptimizer):
@@ -20,6 +17,7 @@ class MomentumSGD(RowSparseOptimizer):
     b1 (float): The momentum.
     """
 
+    kept = ("mom1",)
     kernels = "momentum"
 
     def __init__(self, learn_rate: FloatOrSeq, *, momentum: float, nesterov: bool, **settings: Any):
@@ -27,11 +25,6 @@ class MomentumSGD(RowSparseOptimizer):
             raise ValueError(f"momentum = {momentum}, but it must be 0.0 or more and below 1.0")
         super().__init__(learn_rate, beta1=momentum, beta2=0.0, **settings)
         self.nesterov = nesterov
-
-    def state_arrays(self, key: Key, values: Floats1d) -> List[Any]:
-        if key not in self.mom1:
-            self.mom1[key] = get_array_module(values).zeros_like(values)
-        return [self.mom1[key]]
 
     def step_block(self, xp: Any, dW: Any, state: List[Any], n_updates: int) -> Any:
         (speed,) = state

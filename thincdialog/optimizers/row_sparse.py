@@ -88,7 +88,7 @@ class Segment(NamedTuple):
 
 class RowSparseOptimizer(Optimizer):
     """Base of optimizers that update only table rows with a gradient. A subclass defines which
-    arrays it keeps (``state_arrays``) and how a step changes a block of them (``step_block``).
+    arrays it keeps (``kept``) and how a step changes a block of them (``step_block``).
 
     ``update_parts`` is the sparse step: table rows without a gradient keep weights and state.
     Averages are updated every ``average_every`` steps, with the decay of that many steps;
@@ -96,11 +96,13 @@ class RowSparseOptimizer(Optimizer):
 
     is_shared (bool): Whether other workers change the same state at the same time. If so,
         ``step_block`` gets copies of the state, which cannot change before they are written back.
+    kept (Sequence[str]): Which of ``mom1`` and ``mom2`` hold arrays, in the layout of the weights.
     kernels (str): Name of the same step as a compiled kernel, for models on compiled ops:
         `<name>_dense` and `<name>_rows` in ``ops/kernels/steps.py``.
     """
 
     is_shared = False
+    kept: Sequence[str] = ()
     kernels = ""
 
     def __init__(self, learn_rate: FloatOrSeq, *, average_every: int = 8, **settings: Any):
@@ -111,12 +113,16 @@ class RowSparseOptimizer(Optimizer):
 
     def state_arrays(self, key: Key, values: Floats1d) -> List[Any]:
         """Return the arrays that are kept in addition to the weights, in the same layout; create
-        those that are missing.
+        those that are missing, with zeros.
 
         key (Key): Key of the state.
         values (Floats1d): All parameters.
         """
-        raise NotImplementedError
+        all_arrays = [getattr(self, name) for name in self.kept]
+        for arrays in all_arrays:
+            if key not in arrays:
+                arrays[key] = get_array_module(values).zeros_like(values)
+        return [arrays[key] for arrays in all_arrays]
 
     def step_block(self, xp: Any, dW: Any, state: List[Any], n_updates: int) -> Any:
         """Return the change to subtract from a block of the weights, and update the state in place.

@@ -4,24 +4,15 @@ from typing import Any, List, Tuple
 
 from thinc.api import Optimizer
 from thinc.optimizers import SGD_DEFAULTS, FloatOrSeq
-from thinc.types import Floats1d
-from thinc.util import get_array_module
 
 from ..registry import registry
 from .row_sparse import RowSparseOptimizer
-from .state import Key
 
 
 class SparseSGD(RowSparseOptimizer):
     """Apply plain stochastic gradient descent, W -= learn_rate dW, which needs no state."""
 
     kernels = "sgd"
-
-    def __init__(self, learn_rate: FloatOrSeq, **settings: Any):
-        super().__init__(learn_rate, beta1=0.0, beta2=0.0, **settings)
-
-    def state_arrays(self, key: Key, values: Floats1d) -> List[Any]:
-        return []
 
     def step_block(self, xp: Any, dW: Any, state: List[Any], n_updates: int) -> Any:
         dW *= xp.float32(self.learn_rate)
@@ -53,7 +44,8 @@ def configure_sparse_sgd(
     RETURNS (Optimizer): For ``FlatParameters.update``.
     SOURCE: Robbins and Monro 1951, https://doi.org/10.1214/aoms/1177729586
     """
-    return SparseSGD(**locals())  # all arguments, by their names
+    # all arguments, by their names; only Adam has the betas
+    return SparseSGD(**locals(), beta1=0.0, beta2=0.0)
 
 
 class SparseAdagrad(RowSparseOptimizer):
@@ -63,15 +55,8 @@ class SparseAdagrad(RowSparseOptimizer):
     mom2 (Dict): Holds S.
     """
 
+    kept = ("mom2",)
     kernels = "adagrad"
-
-    def __init__(self, learn_rate: FloatOrSeq, **settings: Any):
-        super().__init__(learn_rate, beta1=0.0, beta2=0.0, **settings)
-
-    def state_arrays(self, key: Key, values: Floats1d) -> List[Any]:
-        if key not in self.mom2:
-            self.mom2[key] = get_array_module(values).zeros_like(values)
-        return [self.mom2[key]]
 
     def step_block(self, xp: Any, dW: Any, state: List[Any], n_updates: int) -> Any:
         (squares,) = state
@@ -111,4 +96,5 @@ def configure_sparse_adagrad(
     RETURNS (Optimizer): For ``FlatParameters.update``.
     SOURCE: Duchi, Hazan and Singer 2011, https://jmlr.org/papers/v12/duchi11a.html
     """
-    return SparseAdagrad(**locals())  # all arguments, by their names
+    # all arguments, by their names; only Adam has the betas
+    return SparseAdagrad(**locals(), beta1=0.0, beta2=0.0)
