@@ -6,7 +6,7 @@ import numpy
 from thinc.api import Dropout, Model
 from thinc.types import Ragged
 
-from ..ops.bags import bag_numbers
+from ..ops.bags import bag_numbers, kept_tokens
 from ..ops.devices import host_tokens, no_gradient
 from ..ops.dialog_ops import draw_mask
 from ..registry import registry
@@ -51,11 +51,8 @@ def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Call
     if not is_train or not rate or not len(X.dataXd):
         return X, lambda dY: dY
     tokens, old = host_tokens(X)
-    n_examples = len(old)
     stays = draw_mask(model.ops, (len(tokens),), rate) > 0  # (n_tokens,)
     owners: Any = bag_numbers(old)  # (n_tokens,)
-    is_empty = numpy.bincount(owners[stays], minlength=n_examples) == 0  # (n_examples,)
+    is_empty = numpy.bincount(owners[stays], minlength=len(old)) == 0  # (n_examples,)
     stays |= is_empty[owners]
-    lengths: Any = numpy.bincount(owners[stays], minlength=n_examples).astype("int32")
-    kept: Any = tokens[stays]  # (n_kept, 2)
-    return Ragged(kept, lengths), lambda dY: no_gradient(X)
+    return kept_tokens(tokens, old, stays), lambda dY: no_gradient(X)

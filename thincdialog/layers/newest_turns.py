@@ -1,11 +1,11 @@
 """A cut of conversations to their newest turns, for layers that are expensive per token."""
 
-from typing import Any, Callable, Tuple
+from typing import Callable, Tuple
 
-import numpy as np
 from thinc.api import Model
 from thinc.types import Ragged
 
+from ..ops.bags import kept_tokens
 from ..ops.devices import host_tokens, no_gradient
 from ..registry import registry
 
@@ -30,8 +30,5 @@ def newest_turns(n_turns: int = 2) -> Model[InT, OutT]:
 
 def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Callable]:
     tokens, old = host_tokens(X)  # (n_tokens, 2), (n_examples,)
-    stays = tokens[:, 1] < model.attrs["n_turns"]
-    owners = np.arange(len(old)).repeat(old)
-    lengths: Any = np.bincount(owners[stays], minlength=len(old)).astype("i")
-    kept: Any = tokens[stays]
-    return Ragged(kept, lengths), lambda dY: no_gradient(X)
+    kept = kept_tokens(tokens, old, tokens[:, 1] < model.attrs["n_turns"])
+    return kept, lambda dY: no_gradient(X)

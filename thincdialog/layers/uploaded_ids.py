@@ -8,7 +8,7 @@ from thinc.api import Model, add, chain, concatenate, residual, tuplify, with_ar
 from thinc.types import Ragged
 
 from ..contract import PACKAGE
-from ..ops.devices import upload
+from ..ops.devices import no_gradient, upload
 from .watched import WatchedForward
 
 # Thinc's layers that only pass their input to other layers.
@@ -74,6 +74,4 @@ def _without_ids(X: Any, dX: Any) -> Any:
     """Return the gradient of an input; zeros if the input is ids."""
     if not _is_on_host(X):
         return dX
-    if isinstance(X, Ragged):
-        return Ragged(numpy.zeros_like(X.dataXd), X.lengths)  # type: ignore[arg-type]
-    return numpy.zeros_like(X)
+    return no_gradient(X) if isinstance(X, Ragged) else numpy.zeros_like(X)

@@ -9,7 +9,7 @@ from thinc.api import Model
 from thinc.types import Floats2d, Ragged
 
 from ..data.special_tokens import N_SPECIAL
-from ..ops.bags import bag_numbers
+from ..ops.bags import kept_tokens
 from ..ops.devices import host_tokens, no_gradient
 from ..registry import registry
 
@@ -74,7 +74,6 @@ def tokens_of(ids: range, X: Ragged) -> Ragged:
     tokens, lengths = host_tokens(X)
     is_own = (tokens[:, 0] >= ids.start) & (tokens[:, 0] < ids.stop)
     is_kept = is_own | (tokens[:, 0] < N_SPECIAL)
-    own: Any = tokens[is_kept]
-    own[is_own[is_kept], 0] -= ids.start
-    counts: Any = numpy.bincount(bag_numbers(lengths)[is_kept], minlength=len(lengths))
-    return Ragged(own, counts.astype("i"))
+    kept: Any = kept_tokens(tokens, lengths, is_kept)
+    kept.dataXd[is_own[is_kept], 0] -= ids.start
+    return kept

@@ -8,7 +8,7 @@ from typing import Any, Iterator, Tuple
 
 import numpy
 from thinc.api import Ops
-from thinc.types import Floats2d
+from thinc.types import Floats2d, Ragged
 from thinc.util import is_numpy_array
 
 from .compiled import load_kernels
@@ -104,6 +104,17 @@ def places_in_bags(lengths: HostInts) -> HostInts:
     of ``bag_numbers``."""
     sizes = on_host(lengths).astype("i8")
     return numpy.arange(sizes.sum()) - (sizes.cumsum() - sizes).repeat(sizes)
+
+
+def kept_tokens(tokens: HostInts, lengths: HostInts, stays: HostInts) -> Ragged:
+    """Return some tokens of each example, in their order.
+
+    tokens (Ints2d): Token ids and segments of all examples, shape (n_tokens, 2).
+    lengths (Ints1d): Number of tokens of each example, shape (n_examples,).
+    stays (np.ndarray): Whether to keep each token, bool, shape (n_tokens,).
+    """
+    counts: Any = numpy.bincount(bag_numbers(lengths)[stays], minlength=len(lengths))
+    return Ragged(tokens[stays], counts.astype("i"))
 
 
 def split_bags(
