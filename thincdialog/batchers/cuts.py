@@ -5,8 +5,6 @@ from typing import List, Sequence
 
 import numpy as np
 
-from .lengths import row_sums
-
 # Fixed cost of a batch in addition to its cells, as a fraction of the budget. Without it,
 # half-empty batches would cost nothing, but they waste time.
 OVERHEAD = 0.1
@@ -30,10 +28,10 @@ def cut_sorted(counts: np.ndarray, padded: Sequence[bool], budget: int) -> List[
     RETURNS (List[int]): Number of the first row of each batch, followed by the number of rows.
     """
     is_padded = np.array(padded)
-    widths = row_sums(counts[:, is_padded]).tolist()
+    widths = counts[:, is_padded].sum(axis=1).tolist()
     n_rows, sums = len(counts), np.zeros(0)
     if not is_padded.all():
-        sums = np.append(0, row_sums(counts[:, ~is_padded]).cumsum())
+        sums = np.append(0, counts[:, ~is_padded].sum(axis=1).cumsum())
     edges = [0]
     while edges[-1] < n_rows:
         start = edges[-1]
@@ -62,8 +60,8 @@ def cut_line(counts: np.ndarray, padded: Sequence[bool], budget: int) -> List[in
     """
     is_padded = np.array(padded)
     rectangles = np.ascontiguousarray(counts.T[is_padded])
-    sums = np.append(0, row_sums(counts).cumsum())
-    plain = np.append(0, row_sums(counts[:, ~is_padded]).cumsum())
+    sums = np.append(0, counts.sum(axis=1).cumsum())
+    plain = np.append(0, counts[:, ~is_padded].sum(axis=1).cumsum())
     edges = _block_edges(rectangles, plain, sums, budget)
     # A batch has at least as many cells as words, which limits the number of its blocks.
     last = sums[edges].searchsorted(sums[edges[:-1]] + budget, side="right") - 1

@@ -38,7 +38,7 @@ def order_by_length(
     strips = np.arange(len(ends)).repeat(np.diff(ends, prepend=0))
     widest = int(second.max()) + 1
     keys = strips * widest + np.where(strips & 1, second, widest - 1 - second)
-    return order[_argsort(keys)]
+    return order[np.argsort(keys, kind="stable")]
 
 
 def longest_first(lengths: np.ndarray) -> np.ndarray:
@@ -47,14 +47,7 @@ def longest_first(lengths: np.ndarray) -> np.ndarray:
 
     lengths (np.ndarray): Length of each row, shape (n_rows,), int64.
     """
-    return _argsort(lengths.max() - lengths)
-
-
-def _argsort(keys: np.ndarray) -> np.ndarray:
-    # NumPy uses radix sort for 16-bit integers, which is several times faster.
-    if keys.max() < 1 << 16:
-        keys = keys.astype(np.uint16)
-    return np.argsort(keys, kind="stable")
+    return np.argsort(lengths.max() - lengths, kind="stable")
 
 
 def _strips(
@@ -68,17 +61,14 @@ def _strips(
     """
     shorter_by, numbers = first[0] - first, np.arange(1, len(first) + 1)
     ends: List[int] = []
-    start, n_rows, look = 0, len(first), 256
+    start, n_rows = 0, len(first)
     while start < n_rows:
         longest = float(first[start])
         n_together = float(rows or 1) if cells is None else cells / max(longest + mean, 1.0)
-        part = shorter_by[start : start + look]
+        part = shorter_by[start:]
         # Width so far times number of rows so far, which increases along the strip.
         reached = (part - (part[0] - 1)) * numbers[: len(part)]
         length = int(reached.searchsorted(area * n_together)) + 1
-        if length > len(part) and start + look < n_rows:
-            look *= 4
-            continue
         # Rows of equal length stay together.
         last = shorter_by[min(start + length, n_rows) - 1]
         start = int(shorter_by.searchsorted(last, side="right"))

@@ -7,7 +7,7 @@ import numpy as np
 from ..registry import registry
 from .batcher import Batcher
 from .cuts import cut_line, cut_sorted
-from .lengths import Lengths, row_sums
+from .lengths import Lengths
 from .like_lengths import longest_first, order_by_length
 from .sizes import Sizes, SizeT, check_size
 
@@ -77,14 +77,14 @@ class BudgetBatcher(Batcher):
         padded = lengths.padded if self.padding is None else [self.padding] * n_fields
         # A row without words counts as one cell; otherwise, a batch could have any number of them.
         counts = lengths.counts.copy()
-        counts[:, 0] += row_sums(counts) == 0
+        counts[:, 0] += counts.sum(axis=1) == 0
         rectangles = counts[:, np.array(padded)]
-        if (np.ptp(np.ascontiguousarray(rectangles.T), axis=1) > 0).sum() > 1:
+        if (np.ptp(rectangles, axis=0) > 0).sum() > 1:
             order = order_by_length(rectangles, cells=limit)
             edges = cut_line(counts[order], padded, limit)
         else:
             order = np.arange(len(counts))
             if any(padded) or self.padding is False:
-                order = longest_first(row_sums(rectangles if any(padded) else counts))
+                order = longest_first((rectangles if any(padded) else counts).sum(axis=1))
             edges = cut_sorted(counts[order], padded, limit)
         return [order[start:stop] for start, stop in zip(edges, edges[1:])]
