@@ -83,8 +83,6 @@ class Batcher:
 
         step (int): Number of the next batch, counted from 0.
         """
-        if self.sizes.is_constant:
-            return self.sizes.at(step), self.buffer
         sizes = self.sizes.next(step, self.buffer)
         has_moved = np.abs(sizes - sizes[0]) > MAX_CHANGE * sizes[0]
         n_batches = int(has_moved.argmax()) or self.buffer

@@ -42,8 +42,7 @@ class Sizes:
         step (int): Number of the batch, counted from 0.
         RAISES (ConfigError): If the schedule yields anything other than a number of 1 or more.
         """
-        self._read(step + 1)
-        return self._values[min(step, len(self._values) - 1)]
+        return int(self.next(step, 1)[0])
 
     def next(self, step: int, n_steps: int) -> np.ndarray:
         """Return the sizes at consecutive steps; shape (n_steps,), int64.

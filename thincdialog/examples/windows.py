@@ -39,7 +39,6 @@ class Windows:
 
     def __init__(self, batcher: Batcher, measure: Measure):
         self.batcher, self.measure = batcher, measure
-        self._size = batcher.sizes.at(0) if batcher.sizes.is_constant else 0
         self._run: Any = None
         # Number of windows of this epoch that were handed out completely; number of batches of all
         # such windows, in all epochs.
@@ -71,7 +70,7 @@ class Windows:
             treats this as an error.
         """
         if not self.batcher.needs_lengths:
-            batch = order.read(self._size or self.batcher.sizes.at(self._step))
+            batch = order.read(self.batcher.sizes.at(self._step))
             self._step += len(batch.rows) > 0
             return batch
         if self._run is not order.run:
@@ -133,8 +132,7 @@ class Windows:
             if self.batcher.unit == "words" and any(lengths.padded):
                 self._shuffled = self._shuffled[:0]
             # If there are more batches than expected, they may reach steps with a lower limit.
-            steps = range(self._step, self._step + len(self._planned))
-            least = min(map(self.batcher.sizes.at, steps))
+            least = int(self.batcher.sizes.next(self._step, len(self._planned)).min())
             if least >= limit:
                 break
             limit = least
