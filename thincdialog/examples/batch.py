@@ -185,29 +185,22 @@ class Batch(Columns):
 
 
 def gathered(parts: Sequence[Batch], places: Optional[np.ndarray] = None) -> Batch:
-    """Join the rows of several batches: in their store if they share one, otherwise in a
-    temporary store.
+    """Join the rows of several batches: in their store if they share one, otherwise in a store
+    that shows these rows of all their stores.
 
     parts (Sequence[Batch]): Batches with the same value of ``training``, without ``max_tokens``.
     places (Optional[np.ndarray]): Order of the joined rows; None to keep one part after the other.
     """
     if len(parts) == 1 and places is None:
         return parts[0]
-    stores = list({id(part.store): part.store for part in parts}.values())
-    rows = np.concatenate([part.rows for part in parts]) if parts else np.zeros(0, dtype=np.int64)
-    if len(stores) > 1 and all(store.encoder_keys for store in stores):
-        stores = [JoinedStore([ChosenRows(part.store, part.rows) for part in parts])]
+    parts = parts or [Batch(Rows({}, 0), np.zeros(0, dtype=np.int64))]
+    store, rows = parts[0].store, np.concatenate([part.rows for part in parts])
+    if any(part.store is not store for part in parts):
+        store = JoinedStore([ChosenRows(part.store, part.rows) for part in parts])
         rows = np.arange(len(rows))
-    elif len(stores) != 1:
-        names = dict.fromkeys(name for store in stores for name in store.names)
-        columns = {
-            name: [cell for part in parts for cell in part.store.cells(name, part.rows)]
-            for name in names
-        }
-        stores, rows = [Rows(columns, len(rows))], np.arange(len(rows))
     tasks = [part.tasks for part in parts if part.tasks is not None]
     whole = Batch(
-        stores[0],
+        store,
         rows,
         all(part.training for part in parts),
         tasks=np.concatenate(tasks) if tasks else None,
