@@ -43,8 +43,6 @@ class World(Contract):
         self.acts: Sequence = ()
         self.heard: Sequence[Message] = ()
         self.is_shut_down = False
-        # Cached until the next parley, because ``epoch_done()`` is called often.
-        self._has_more = False
         self._learning = [_Learning(agent) for agent in self.agents if agent.learns]
 
     def parley(self) -> None:
@@ -61,7 +59,7 @@ class World(Contract):
             )
         self._n_parleys += 1
         # A new list shows a caller that there was a parley.
-        self.heard, self._has_more = [], False
+        self.heard = []
         for learning in self._learning:
             learning.look()
         self.parley_init()
@@ -79,8 +77,7 @@ class World(Contract):
 
     def epoch_done(self) -> bool:
         """Return whether all examples of the epoch have been answered."""
-        self._has_more = self._has_more or not self._epoch_done()
-        return not self._has_more
+        return bool(self._epoch_done())
 
     def _epoch_done(self) -> bool:
         raise NotImplementedError
@@ -178,7 +175,6 @@ class World(Contract):
     def reset(self) -> None:
         """Make all agents forget their conversations."""
         self.acts = self.heard = ()
-        self._has_more = False
         for agent in self.agents:
             agent.reset()
 
