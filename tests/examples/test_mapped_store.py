@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+from collections import Counter
 from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -194,6 +195,17 @@ def test_five_lines_of_numpy_read_a_text(tmp_path):
     start, end = load["strings.starts"][number : number + 2]
     assert bytes(load["strings"][start:end]).decode() == "text 4"
     assert json.loads((folder / "manifest.json").read_text())["fields"]["text"] == "field.text"
+
+
+def test_mapped_store_frequent_labels_with_equal_counts_are_in_order_of_occurrence(tmp_path):
+    labels = ["b", "a", "c", "a", "b", "d", "a"]
+    part = [
+        [Message(id=label + str(n), text="x", labels=[label])] for n, label in enumerate(labels)
+    ]
+    store = built(tmp_path / "store", [part, [[Message(id="without", text="x")]]])
+    expected = [label for label, _ in Counter(labels).most_common()]
+    for most in range(1, 6):
+        assert store.frequent_labels(most) == expected[:most]
 
 
 @pytest.mark.parametrize("n_done", [0, 1, 2])

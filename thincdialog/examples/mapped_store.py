@@ -121,12 +121,8 @@ class MappedStore(Table):
         for start in range(0, self.n_rows, 1 << 20):
             ids = self.label_ids[start : start + (1 << 20)]
             np.add.at(counts, ids[ids != NO_LABEL], 1)
-        chosen = np.arange(len(counts))
-        if most < len(counts):
-            rarest = -np.partition(-counts, most - 1)[most - 1]
-            chosen = np.flatnonzero(counts >= rarest)
-        order = np.argsort(-counts[chosen], kind="stable")[:most]
-        return [texts[number] for number in chosen[order].tolist()]
+        order = np.argsort(-counts, kind="stable")[:most]
+        return [texts[number] for number in order.tolist()]
 
     def check_numbers(self) -> None:
         """Check that all numbers used as an index into another array are in range.
