@@ -1,12 +1,11 @@
 """The log rows of a run, for loggers and callbacks."""
 
 import math
-from array import array
 from collections import Counter
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 from ..metrics import AverageMetric
-from ..metrics.exact import ExactSum, exact_sum
+from ..metrics.exact import ExactSum
 from ..ops.later import MOST_WAITING, Later, settle
 from ..protocol import StepReport
 from .progress import Position
@@ -33,9 +32,8 @@ class LogRows:
         self._begin()
 
     def _begin(self) -> None:
-        # Losses of single steps, and the sum of losses that are added up already.
-        self._losses, self._before = array("d"), ExactSum()
-        self._total, self._weight = 0.0, 0
+        # The sum does not depend on the order of the steps.
+        self._loss, self._weight = ExactSum(), 0
         # Losses (True) and norms (False) that are still on a device, and the total weight of these
         # losses.
         self._waiting: List[Tuple[Later, bool]] = []
@@ -51,8 +49,7 @@ class LogRows:
             self._n_waiting += report.weight
             self._unit = report.unit
         elif loss is not None:
-            self._losses.append(loss)
-            self._total += loss
+            self._loss.add(loss)
             self._weight += report.weight
             self._unit = report.unit
         if isinstance(report.gradient_norm, Later):
@@ -67,24 +64,17 @@ class LogRows:
         RAISES (TrainingError): If a number is not finite; the error names the first such step.
         """
         waiting, self._waiting = self._waiting, []
-        losses = [value for value, each in zip(settle([n for n, _ in waiting]), waiting) if each[1]]
-        self._losses.extend(losses)
-        self._total += sum(losses)
+        for value, (_, is_loss) in zip(settle([number for number, _ in waiting]), waiting):
+            if is_loss:
+                self._loss.add(value)
         self._weight += self._n_waiting
         self._n_waiting = 0
 
     def mean_loss(self) -> Tuple[float, str]:
         """Return the mean loss since the last row, without numbers that are still on a device, and
         its unit: "example" or "token"."""
-        mean = self._total / self._weight if self._weight else math.nan
+        mean = float(self._loss) / self._weight if self._weight else math.nan
         return mean, self._unit.removesuffix("s")
-
-    def _exact_loss(self) -> ExactSum:
-        """Return the total loss as a sum that does not depend on the order of the steps."""
-        self.settle()
-        self._before = self._before + exact_sum(self._losses)
-        del self._losses[:]
-        return self._before
 
     def make(
         self,
@@ -139,7 +129,7 @@ class LogRows:
         if stale:
             row["staleness"] = dict(sorted(stale.items(), key=lambda item: int(item[0])))
         if self._weight:
-            loss = AverageMetric(self._exact_loss(), self._weight)
+            loss = AverageMetric(self._loss, self._weight)
             row[f"loss_per_{self.mean_loss()[1]}"] = loss.value()
         self.begin(position, seconds)
         return row
@@ -150,7 +140,7 @@ class LogRows:
         return {
             "examples": self._examples,
             "seconds": self._seconds,
-            "loss": self._exact_loss().state(),
+            "loss": self._loss.state(),
             "weight": self._weight,
             "unit": self._unit,
             "counts": dict(self._counts),
@@ -160,7 +150,6 @@ class LogRows:
         """Restore a state from ``state``."""
         self._examples, self._seconds = state["examples"], state["seconds"]
         self._begin()
-        self._before.restore(state["loss"])
-        self._total, self._weight = float(self._before), state["weight"]
-        self._unit = state["unit"]
+        self._loss.restore(state["loss"])
+        self._weight, self._unit = state["weight"], state["unit"]
         self._counts.update(state["counts"])
