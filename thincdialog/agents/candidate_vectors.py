@@ -19,7 +19,6 @@ class CandidateVectors:
 
     most_bytes (int): Bytes of memory for the vectors of texts that are not in a lasting list;
         exceeded only if a single call needs more.
-    has_any (bool): Whether the cache holds vectors or is computing some.
     """
 
     def __init__(self, most_bytes: int = MOST_BYTES):
@@ -33,7 +32,6 @@ class CandidateVectors:
     def forget(self) -> None:
         """Drop all vectors, because the weights have changed."""
         with self._lock:
-            self.has_any = False
             # Identity of each lasting list to the list and its vectors.
             self._lasting: Dict[int, Tuple[Sequence[str], Floats2d]] = {}
             # Text to its row in the table, which may have unused rows.
@@ -46,7 +44,6 @@ class CandidateVectors:
         RETURNS (Floats2d): Vectors, shape (n_texts, width), which the caller must not change.
         """
         with self._lock:
-            self.has_any = True
             if id(texts) not in self._lasting:
                 self._lasting[id(texts)] = texts, encode(list(texts))
             return self._lasting[id(texts)][1]
@@ -54,7 +51,6 @@ class CandidateVectors:
     def of(self, texts: Sequence[str], encode: Encode) -> Floats2d:
         """Return the vector of each text, shape (n_texts, width)."""
         with self._lock:
-            self.has_any = True
             distinct = dict.fromkeys(texts)
             new = [text for text in distinct if text not in self._rows]
             if len(self._rows) + len(new) > len(self._table):

@@ -156,8 +156,7 @@ class RankerAgent(ModelAgent):
         self._numbered: Tuple[List[str], Dict[str, int]] = ([], {})
 
     def weights_changed(self) -> None:
-        if self._vectors.has_any:  # Nearly always false in training.
-            self._vectors.forget()
+        self._vectors.forget()
 
     def replica(self) -> "RankerAgent":
         replica = super().replica()
