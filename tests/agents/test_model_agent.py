@@ -44,6 +44,12 @@ def test_model_agent_copy_is_cheap_and_has_no_weights_of_its_own():
     assert sys.getsizeof(copy.__dict__) + sys.getsizeof(copy.conversation) < 1000  # Bytes.
 
 
+def test_model_agent_needs_no_answer_without_conversations():
+    agent = build()
+    agent.answer = lambda batch: pytest.fail("there is nothing to answer")
+    assert list(agent.batch_act([])) == []
+
+
 def test_model_agent_counts_the_padding_of_layers_that_pad():
     # A rectangle of 2 rows of 4 cells holds 2 + 4 tokens.
     for make_encoder, share in ((bag, 0.0), (rectangles, 1 - 6 / 8)):

@@ -340,8 +340,6 @@ class ClassifierAgent(ModelAgent):
         return targets
 
     def answer(self, batch: Observations) -> Sequence[Message]:
-        if not len(batch):
-            return []
         batch, ops = Batch.of(batch), self.model.ops
         with exact_products(ops):
             logits = self.model.predict(self.inputs(batch))

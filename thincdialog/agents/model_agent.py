@@ -368,10 +368,9 @@ class ModelAgent(ConversationAgent, Learner):
     @on_own_device
     def batch_act(self, observations: Observations) -> Sequence[Message]:
         """Answer many conversations at once, or train on those that have ``labels``."""
-        # The observations are nearly always a batch already.
-        batch = observations
-        if not isinstance(batch, Batch):
-            batch = Batch.of(observations)
+        if not observations:
+            return []
+        batch = Batch.of(observations)
         labelled = batch.labelled(self.has_label_sets)
         is_training = len(labelled.rows) > 0
         with self._explaining(batch, is_training), counting(self.tally.counts):

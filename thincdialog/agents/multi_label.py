@@ -245,8 +245,6 @@ class MultiLabelAgent(ModelAgent):
         return to_numpy(self.model.ops.sigmoid(logits))
 
     def answer(self, batch: Observations) -> Sequence[Message]:
-        if not len(batch):
-            return []
         batch = Batch.of(batch)
         logits = self._logits(batch)
         P = self._probabilities(logits)  # (n_examples, n_labels)

@@ -325,8 +325,6 @@ class RankerAgent(ModelAgent):
     # --- answering --------------------------------------------------------------------
 
     def answer(self, batch: Observations) -> Sequence[Message]:
-        if not len(batch):
-            return []
         batch = Batch.of(batch)
         lists, pools = self._choices(batch)
         inputs = self.inputs(batch)
