@@ -677,18 +677,15 @@ class ModelAgent(ConversationAgent, Learner):
         return self.ragged(self.text.labels(texts, limits), LABEL)
 
     def ragged(self, encoded: Tuple[Any, Any], field: int) -> Ragged:
-        """Return encoded texts of a field as the model's input: a Ragged of ids on the host."""
-        self.count_cells(encoded, field)
-        arrays: Any = (np.asarray(array, dtype="i") for array in encoded)
-        return Ragged(*arrays)
-
-    def count_cells(self, encoded: Tuple[Any, Any], field: int) -> None:
-        """Count the tokens and the cells (tokens with padding) of encoded texts of a field."""
-        ids, lengths = encoded
+        """Return encoded texts of a field as the model's input: a Ragged of ids on the host. Count
+        their tokens and their cells (tokens with padding)."""
+        arrays: Any = [np.asarray(array, dtype="i") for array in encoded]
+        ids, lengths = arrays
         count("tokens", len(ids))
         # A model without a second field lays out all its input in the same way.
         is_padded = self.padded[min(field, len(self.padded) - 1)] and len(ids)
         count("cells", int(lengths.max()) * len(lengths) if is_padded else len(ids))
+        return Ragged(ids, lengths)
 
     # --- metrics ----------------------------------------------------------------
 
