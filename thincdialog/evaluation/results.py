@@ -67,6 +67,11 @@ class Result:
     choices: Dict[int, int] = field(default_factory=dict)
     left_out: Dict[str, int] = field(default_factory=dict)
 
+    def agents(self, split: str) -> Dict[str, Dict[str, float]]:
+        """Return the scores of the model and of each baseline on a split, by name."""
+        baselines = {name: reports[split] for name, reports in self.baselines.items()}
+        return {"this model": self.scores[split], **baselines}
+
     def table(self) -> List[List[str]]:
         """Return a table, header first, with rows for the model and each baseline on each split.
         With several tasks, there are such rows for each task, for the mean over the tasks
@@ -77,10 +82,7 @@ class Result:
         names = shown_metrics([part for found in parts.values() for part in found.values()], first)
         rows = [["", *(["task"] if has_tasks else []), "agent", *names, COUNT]]
         for split, found in parts.items():
-            agents = {"this model": found}
-            for name, reports in self.baselines.items():
-                if split in reports:
-                    agents[name] = report_parts(reports[split])
+            agents = {name: report_parts(each) for name, each in self.agents(split).items()}
             for task in found:
                 where = [split, task] if has_tasks else [split]
                 rows += [[*where, name, *cells(part[task], names)] for name, part in agents.items()]

@@ -115,13 +115,10 @@ def _scores(meta: Mapping[str, Any], result: Optional[Result]) -> Iterator[str]:
         return
     yield f"Of the weights of step {result.best_step:,}, the best by `{result.score_name}`."
     for split, report in result.scores.items():
-        agents = {"this model": report}
-        for name, reports in result.baselines.items():
-            if split in reports:
-                agents[name] = reports[split]
+        agents = result.agents(split)
         ends = result.intervals.get(split, {})
         yield from ("", f"### {split}: {report[COUNT]:,.0f} examples", "")
-        header = ["metric", "this model", *(["95 % interval"] if ends else []), *list(agents)[1:]]
+        header = ["metric", "this model", *(["95 % interval"] if ends else []), *result.baselines]
         yield from _table([header, *_values(agents, ends, result.score_name)])
         if ends:
             yield ""
