@@ -53,7 +53,6 @@ class PretrainedFolder:
     max_tokens (int): Longest text, in tokens, with the special tokens.
     prompt (str): Default prompt, which is put before each text.
     files (List[str]): All files of the encoder, by their names in the folder.
-    is_included (bool): Whether a saved model contains these files.
     """
 
     path: Path
@@ -66,7 +65,6 @@ class PretrainedFolder:
     max_tokens: int = 512
     prompt: str = ""
     files: List[str] = field(default_factory=list)
-    is_included: bool = True
 
     @property
     def width(self) -> int:

@@ -12,7 +12,7 @@ from ..files.plain_file import real_path
 from ..files.whole_file import writing
 from ..loggers.logger import Finalize, LoggedRun, LogStep
 from ..loggers.row_file import RowFile, read_rows
-from .scores_file import remove_scores
+from .scores_file import SCORES
 
 LOG = "log.jsonl"
 ELSEWHERE, CANNOT = "Choose another folder with --output.", "cannot be"
@@ -48,7 +48,7 @@ class RunLog:
         place = place or self.folder
         with writing(place / LOG, ELSEWHERE, CANNOT):
             self.rows.drop_after(-1 if resume_step is None else resume_step)
-            remove_scores(place)
+            (place / SCORES).unlink(missing_ok=True)  # Those of an earlier run.
 
     def log_step(self, info: Optional[Dict[str, Any]]) -> None:
         """Write the row of an evaluation and sync it to disk, so that it survives a crash of the

@@ -50,8 +50,3 @@ def read_scores(folder: Path) -> Dict[str, Any]:
         if not all(value is None or is_number(value) for value in values):
             raise ModelError(f"{path}  is damaged: the scores on {split} are no numbers. {REMEDY}")
     return facts
-
-
-def remove_scores(folder: Path) -> None:
-    """Delete the results of an earlier run when a run begins or resumes."""
-    (folder / SCORES).unlink(missing_ok=True)
