@@ -370,7 +370,7 @@ class RankerAgent(ModelAgent):
             pool = self.words
         elif source in ("batch", "batch_all"):
             of_rows = given if source == "batch_all" else [(right or [""])[:1] for right in labels]
-            pool = list(_number(t for of, each in zip(scored, of_rows) if of for t in each))
+            pool = list(dict.fromkeys(t for of, each in zip(scored, of_rows) if of for t in each))
         lists = [
             pool if is_scored and source != "inline" else texts or self.fixed
             for texts, is_scored in zip(given, scored)
@@ -510,7 +510,4 @@ def _in_order(numbers: np.ndarray, batch: Batch) -> List[str]:
 
 def _number(texts: Any) -> Dict[str, int]:
     """Number the distinct texts in order of first occurrence."""
-    numbers: Dict[str, int] = {}
-    for text in texts:
-        numbers.setdefault(text, len(numbers))
-    return numbers
+    return {text: number for number, text in enumerate(dict.fromkeys(texts))}
