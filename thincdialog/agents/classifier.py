@@ -28,7 +28,6 @@ from ..layers.parts import Parts
 from ..losses.class_softmax import ClassSoftmax
 from ..messages import Message, MessageBatch
 from ..models.committee import Committee
-from ..ops.dialog_ops import exact_products
 from ..protocol import Observations, ReadingOptions
 from ..registry import registry
 from ..teachers import Teacher
@@ -341,9 +340,7 @@ class ClassifierAgent(ModelAgent):
 
     def answer(self, batch: Observations) -> Sequence[Message]:
         batch, ops = Batch.of(batch), self.model.ops
-        with exact_products(ops):
-            logits = self.model.predict(self.inputs(batch))
-        self.check_scores(logits, (len(batch.rows), len(self.classes)))
+        logits = self.class_scores(batch)
         if self.has_softmax:
             logits = self._logits(logits)
         logits = logits / ops.xp.float32(self.temperature)

@@ -469,6 +469,17 @@ class ModelAgent(ConversationAgent, Learner):
             message = Message((name, cell) for name, cell in message.items() if name != "text")
         super().self_observe(message)
 
+    def class_scores(self, batch: Batch) -> Floats2d:
+        """Return the model's scores of the classes for a batch, computed with exact matrix
+        products; shape (n_examples, n_classes).
+
+        RAISES (CodeError, ConfigError): If the scores have another shape.
+        """
+        with exact_products(self.model.ops):
+            scores: Floats2d = self.model.predict(self.inputs(batch))
+        self.check_scores(scores, (len(batch.rows), len(self.classes)))
+        return scores
+
     def check_scores(self, scores: Any, shape: Tuple[int, int]) -> None:
         """Check the shape of the model's scores.
 

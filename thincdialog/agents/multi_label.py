@@ -25,7 +25,6 @@ from ..files.json_file import texts_in
 from ..losses.label_sigmoid import LabelSigmoid
 from ..messages import Message, MessageBatch
 from ..ops.devices import upload
-from ..ops.dialog_ops import exact_products
 from ..protocol import Observations, ReadingOptions
 from ..registry import registry
 from ..teachers import Teacher
@@ -216,7 +215,7 @@ class MultiLabelAgent(ModelAgent):
         with self.evaluating():
             while chunk := list(islice(observations, BATCH_SIZE)):
                 batch = Batch.of(chunk)
-                probabilities.append(self._probabilities(self._logits(batch)))
+                probabilities.append(self._probabilities(self.class_scores(batch)))
                 targets.append(self._targets(batch, "eval_labels"))
         if targets:
             P, T = np.concatenate(probabilities), np.concatenate(targets)
@@ -235,18 +234,12 @@ class MultiLabelAgent(ModelAgent):
 
     # --- acting -------------------------------------------------------------------
 
-    def _logits(self, batch: Batch) -> Floats2d:
-        with exact_products(self.model.ops):
-            logits = self.model.predict(self.inputs(batch))
-        self.check_scores(logits, (len(batch.rows), len(self.classes)))
-        return logits
-
     def _probabilities(self, logits: Floats2d) -> np.ndarray:
         return to_numpy(self.model.ops.sigmoid(logits))
 
     def answer(self, batch: Observations) -> Sequence[Message]:
         batch = Batch.of(batch)
-        logits = self._logits(batch)
+        logits = self.class_scores(batch)
         P = self._probabilities(logits)  # (n_examples, n_labels)
         # A stable sort, so that equally probable labels keep their order.
         order = np.argsort(-P, axis=1, kind="stable")
