@@ -1,7 +1,7 @@
 """The conversation as an agent sees it, and the base of agents that keep one."""
 
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, Dict, Iterable, List, Optional, Sequence
 
 from ..data import Tokenizer
 from ..files.json_file import read_state, write_json
@@ -146,16 +146,15 @@ class ConversationAgent(Agent):
     def from_disk(self, folder: Path, *, tokenizer: Optional[Tokenizer] = None) -> None:
         read_state(folder, self.set_state)
 
+    def ranked_replies(self, rankings: Iterable[Sequence[str]]) -> MessageBatch:
+        """Make replies from ranked candidates: the text of each is the best candidate. An empty
+        ranking gives a reply without text.
 
-def ranked_replies(rankings: Sequence[Sequence[str]], n_ranked: int) -> MessageBatch:
-    """Make replies from ranked candidates: the text of each is the best candidate. An empty ranking
-    gives a reply without text.
-
-    rankings (Sequence[Sequence[str]]): Candidates of each reply, best first.
-    n_ranked (int): Number of candidates of each ranking to keep.
-    """
-    columns: Dict[str, Sequence[Any]] = {
-        "text": [texts[0] if texts else None for texts in rankings],
-        "text_candidates": [texts[:n_ranked] if texts else None for texts in rankings],
-    }
-    return MessageBatch(columns, len(rankings))
+        rankings (Iterable[Sequence[str]]): Candidates of each reply, best first.
+        """
+        ranked = list(rankings)
+        columns: Dict[str, Sequence[Any]] = {
+            "text": [texts[0] if texts else None for texts in ranked],
+            "text_candidates": [texts[: self.n_ranked] if texts else None for texts in ranked],
+        }
+        return MessageBatch(columns, len(ranked))

@@ -6,7 +6,7 @@ from ..messages import Message, column
 from ..protocol import Observations
 from ..registry import registry
 from ..teachers import Teacher
-from .conversation import ConversationAgent, ranked_replies
+from .conversation import ConversationAgent
 
 
 @registry.agents("thincdialog.MostFrequent.v1")
@@ -30,12 +30,9 @@ class MostFrequentAgent(ConversationAgent):
         self._set(Counter(train.all_labels()))
 
     def batch_act(self, observations: Observations) -> Sequence[Message]:
-        return ranked_replies(
-            [
-                self.labels if among is None else self._rank(among)
-                for among in column(observations, "label_candidates")
-            ],
-            self.n_ranked,
+        return self.ranked_replies(
+            self.labels if among is None else self._rank(among)
+            for among in column(observations, "label_candidates")
         )
 
     def _rank(self, candidates: Sequence[str]) -> List[str]:

@@ -6,7 +6,7 @@ from ..messages import Message, column
 from ..protocol import Observations
 from ..registry import registry
 from ..teachers import Teacher
-from .conversation import ConversationAgent, ranked_replies
+from .conversation import ConversationAgent
 
 
 @registry.agents("thincdialog.RandomCandidate.v1")
@@ -31,12 +31,9 @@ class RandomCandidateAgent(ConversationAgent):
         names = column(observations, "id")
         texts = column(observations, "text")
         candidates = column(observations, "label_candidates")
-        return ranked_replies(
-            [
-                self._draw(text if name is None else name, self.labels if among is None else among)
-                for name, text, among in zip(names, texts, candidates)
-            ],
-            self.n_ranked,
+        return self.ranked_replies(
+            self._draw(text if name is None else name, self.labels if among is None else among)
+            for name, text, among in zip(names, texts, candidates)
         )
 
     def _draw(self, name: Any, among: Sequence[str]) -> List[str]:

@@ -3,7 +3,7 @@ from typing import Sequence
 from ..messages import Message, column
 from ..protocol import Observations
 from ..registry import registry
-from .conversation import ConversationAgent, ranked_replies
+from .conversation import ConversationAgent
 
 
 @registry.agents("thincdialog.RepeatLabel.v1")
@@ -20,12 +20,9 @@ class RepeatLabelAgent(ConversationAgent):
         labels = column(observations, "labels")
         held_out = column(observations, "eval_labels")
         candidates = column(observations, "label_candidates")
-        return ranked_replies(
-            [
-                list(dict.fromkeys([*(known or right or ()), *(others or ())]))
-                if known or right
-                else []
-                for known, right, others in zip(labels, held_out, candidates)
-            ],
-            self.n_ranked,
+        return self.ranked_replies(
+            list(dict.fromkeys([*(known or right or ()), *(others or ())]))
+            if known or right
+            else []
+            for known, right, others in zip(labels, held_out, candidates)
         )

@@ -16,7 +16,7 @@ from ..messages import PARTNER, SILENCE, Message, Turn, column
 from ..protocol import Observations
 from ..registry import registry
 from ..teachers import Teacher
-from .conversation import ConversationAgent, ranked_replies
+from .conversation import ConversationAgent
 from .ranking import best_places
 from .repeats import kept_setting, shall_block
 from .single_pass import surveyed
@@ -174,7 +174,7 @@ class RetrievalAgent(ConversationAgent):
             is_repeat = np.array([text in before for text in among], dtype=bool)
             order = best_places(scores, self.n_ranked, is_repeat)
             rankings.append([among[place] for place in order.tolist()])
-        return ranked_replies(rankings, self.n_ranked)
+        return self.ranked_replies(rankings)
 
     def _index_of(
         self, candidates: Sequence[Optional[Sequence[str]]]
