@@ -269,3 +269,16 @@ def test_spellings_take_little_memory():
     for number in range(2 * MOST_LABELS):
         names.add(f"class {number}", Place("a", number))
     assert len(names.known) == MOST_LABELS
+
+
+def test_the_classes_of_a_model_are_right_as_they_are():
+    names, place = Spellings(), Place("a class of the model")
+    names.accept(["yes", "Yes", "no"], place)
+    for name in ("yes", "Yes", "no", "perhaps"):
+        names.add(name, Place("a.csv", 1))
+    with pytest.raises(DataError, match=r"'NO' differs from 'no' \(a class of the model\) only by"):
+        names.add("NO", Place("a.csv", 2))
+    # As in training, more classes than this are not compared.
+    many = Spellings()
+    many.accept((f"class {number}" for number in range(2 * MOST_LABELS)), place)
+    many.add("CLASS 1", Place("a.csv", 1))

@@ -261,3 +261,16 @@ def test_searches_for_garbage_leave_out_large_data_until_the_work_ends(monkeypat
         assert experiment.training_split().n_examples >= 5
         assert gc.get_freeze_count() > 0
     assert gc.get_freeze_count() == 0
+
+
+def test_a_model_with_two_spellings_of_a_class_can_be_evaluated(tmp_path):
+    data, other = tmp_path / "data.csv", tmp_path / "other.csv"
+    data.write_text("text,label\na,yes\nb,no\n")
+    other.write_text("text,label\na,yes\nb,no\nc,Yes\n")
+    read = '@teachers = "thincdialog.LabelledText.v1"'
+    paths = "".join(f'{name} = "{data}"\n' for name in ("train", "dev", "test"))
+    text = f"[tasks.answers]\n{read}\n{paths}{CLASSIFIER}[training]\nmax_steps = 2\n"
+    text = text.replace('Classifier.v1"', 'Classifier.v1"\nclasses = ["yes", "Yes", "no"]', 1)
+    quietly_train(text, tmp_path / "out")
+    overrides = {"tasks.answers.test": str(other)}
+    assert evaluate(tmp_path / "out" / BEST, overrides=overrides)["examples"] == 3

@@ -53,6 +53,15 @@ class Spellings:
         text = f"{place.within} has {text}" if place.within and not place.line else text
         raise DataError(place.path, f"{text}case or blanks: spell both the same", place.line)
 
+    def accept(self, names: Iterable[str], place: Place) -> None:
+        """Add labels that are right as they are, even if two of them differ only by case or blanks.
+
+        place (Place): Where they come from.
+        """
+        for name in names:
+            self.known[name] = place
+            self._of_form.setdefault(folded(name), name)
+
 
 class Collected(Spellings):
     """Collect labels without comparing them."""

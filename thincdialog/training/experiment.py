@@ -193,8 +193,7 @@ class Experiment:
     def prefer_classes(self) -> None:
         """Take the spelling of the loaded agent's classes as the right one."""
         if self.classes is not None:
-            for name in self.agent.classes:
-                self.classes.add(name, Place("a class of the model"))
+            self.classes.accept(self.agent.classes, Place("a class of the model"))
 
     @contextmanager
     def working(self) -> Iterator[None]:
