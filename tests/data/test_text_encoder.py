@@ -12,7 +12,7 @@ from thincdialog.data import TextEncoder
 from thincdialog.data.counting import counting
 from thincdialog.data.special_tokens import PARTNER_SPEAKS, SELF_SPEAKS, TURN
 from thincdialog.data.tokenizers import ByteTokenizer, HashNgramTokenizer, WordTokenizer
-from thincdialog.examples import Batch, MemoryStore
+from thincdialog.examples import Batch, MemoryStore, Store
 from thincdialog.examples.joined_store import JoinedStore
 from thincdialog.messages import PARTNER, SELF, Message
 
@@ -282,6 +282,27 @@ def test_encoder_does_not_keep_a_store_alive():
     del batch
     gc.collect()
     assert gone() is None
+
+
+class Unsteady(Store):
+    """A store whose source cannot be read at first."""
+
+    names, starts, is_ready = ("id", "text"), range(6000), False
+
+    def cells(self, name, rows):
+        if not self.is_ready and rows[-1] > 5000:
+            raise OSError("the disk is away")
+        return [f"{name} {row}" if name in self.names else None for row in rows.tolist()]
+
+
+def test_encoder_reads_a_store_again_after_an_error():
+    encoder, store = TextEncoder(ByteTokenizer()), Unsteady()
+    batch = Batch(store, np.array([5998, 0]))
+    with pytest.raises(OSError, match="the disk is away"):
+        encoder.contexts(batch)
+    store.is_ready = True
+    rows, lengths = encoder.contexts(batch)
+    assert ByteTokenizer().decode(rows[: lengths[0], 0]) == "text 5998"
 
 
 def test_encoder_replicas_in_threads_share_a_cache():

@@ -82,10 +82,12 @@ class TurnStore:
             return examples
         table = self._tables.get(examples)
         if table is None:
-            table = self._tables[examples] = MemoryStore()
-            names = "text", "context"
+            table, names = MemoryStore(), ("text", "context")
             rows = zip(*map(examples.all_cells, names))
             table.append_all([Message(zip(names, cells))] for cells in rows)
+            self._tables[examples] = (
+                table  # Only now, because custom code may have raised an error.
+            )
         return table
 
     def known_turns(self, table: MemoryStore) -> np.ndarray:
