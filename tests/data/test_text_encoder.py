@@ -13,6 +13,7 @@ from thincdialog.data.counting import counting
 from thincdialog.data.special_tokens import PARTNER_SPEAKS, SELF_SPEAKS, TURN
 from thincdialog.data.tokenizers import ByteTokenizer, HashNgramTokenizer, WordTokenizer
 from thincdialog.examples import Batch, MemoryStore, Store
+from thincdialog.examples.candidates import CandidateSampler, WithCandidates
 from thincdialog.examples.joined_store import JoinedStore
 from thincdialog.messages import PARTNER, SELF, Message
 
@@ -285,11 +286,12 @@ def test_encoder_does_not_keep_a_store_alive():
 
 
 class Unsteady(Store):
-    """A store whose source cannot be read at first."""
+    """A store whose source cannot be read at first. Counts the texts that are read."""
 
-    names, starts, is_ready = ("id", "text"), range(6000), False
+    names, starts, is_ready, n_read = ("id", "text"), range(6000), False, 0
 
     def cells(self, name, rows):
+        self.n_read += len(rows) * (name == "text")
         if not self.is_ready and rows[-1] > 5000:
             raise OSError("the disk is away")
         return [f"{name} {row}" if name in self.names else None for row in rows.tolist()]
@@ -303,6 +305,16 @@ def test_encoder_reads_a_store_again_after_an_error():
     store.is_ready = True
     rows, lengths = encoder.contexts(batch)
     assert ByteTokenizer().decode(rows[: lengths[0], 0]) == "text 5998"
+
+
+def test_encoder_reads_a_store_once_for_all_that_show_it_with_candidates():
+    encoder, store = TextEncoder(ByteTokenizer()), Unsteady()
+    store.is_ready = True
+    wanted = encoder.contexts(Batch(store, np.array([7])))[0].tolist()
+    for seed in range(2):
+        shown = WithCandidates(store, CandidateSampler(["a", "b"], 2, seed))
+        assert encoder.contexts(Batch(shown, np.array([7])))[0].tolist() == wanted
+    assert store.n_read == store.n_examples
 
 
 def test_encoder_replicas_in_threads_share_a_cache():

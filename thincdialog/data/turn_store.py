@@ -18,6 +18,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from ..examples.candidates import WithCandidates
 from ..examples.encoded import Encoded
 from ..examples.memory_store import MemoryStore
 from ..examples.slices import slice_places
@@ -78,6 +79,8 @@ class TurnStore:
     def table_of(self, examples: Store) -> Store:
         """Return the turns of examples as a table in memory if they are held for the whole run, so
         that custom code reads each text once; otherwise, return the examples."""
+        if isinstance(examples, WithCandidates):  # It has the turns of its store.
+            examples = examples.store
         if isinstance(examples, MemoryStore) or not examples.is_held:
             return examples
         table = self._tables.get(examples)
@@ -85,9 +88,8 @@ class TurnStore:
             table, names = MemoryStore(), ("text", "context")
             rows = zip(*map(examples.all_cells, names))
             table.append_all([Message(zip(names, cells))] for cells in rows)
-            self._tables[examples] = (
-                table  # Only now, because custom code may have raised an error.
-            )
+            # Only now, because custom code may have raised an error.
+            self._tables[examples] = table
         return table
 
     def known_turns(self, table: MemoryStore) -> np.ndarray:
