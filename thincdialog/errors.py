@@ -151,7 +151,7 @@ def importing(extra: str, need: str) -> Iterator[None]:
     try:
         yield
     except ImportError as error:
-        raise MissingPackageError(str(error.name), extra, need) from None
+        raise MissingPackageError(str(error.name or error), extra, need) from None
 
 
 class ProtocolError(RuntimeError):

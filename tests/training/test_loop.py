@@ -130,6 +130,22 @@ def test_loop_names_the_agent_that_finds_nothing_to_learn_from(name, method, tmp
     assert not (tmp_path / "scores.json").exists()
 
 
+@registry.agents("tests.reads_five.v1")
+class ReadsFive(RankerAgent):
+    n_read = 0
+
+    def read(self, batch):
+        self.n_read += 1
+        return super().read(batch) if self.n_read <= 5 else None
+
+
+def test_loop_that_learns_nothing_in_a_later_epoch_keeps_its_model_and_scores(tmp_path):
+    config = RANKER.replace("thincdialog.Ranker.v1", "tests.reads_five.v1")
+    result = run(config, output=tmp_path, max_epochs=9.0)
+    assert result.stopped_because == "no example of the last epoch taught the agent anything"
+    assert read_log(tmp_path)[-1]["step"] == 5 and (tmp_path / "scores.json").exists()
+
+
 def test_loop_ends_after_patience_or_at_the_target_score():
     result = run(optimizer__learn_rate=0.0, eval_every_steps=1, patience=3)
     assert steps() == [0, 1, 2, 3] and "(patience)" in result.stopped_because

@@ -110,7 +110,7 @@ class TrainingLoop:
 
         RETURNS (str): Reason why training ended, as a phrase for the user.
         RAISES (TrainingError): If a loss or gradient is not finite.
-        RAISES (DataError): If the agent was trained on no example of an epoch.
+        RAISES (DataError): If the agent was trained on no example of the first epoch.
         RAISES (Interrupted): If a signal ended training; a checkpoint is written first.
         """
         with self.interruption.waiting():
@@ -137,7 +137,9 @@ class TrainingLoop:
             if is_over:
                 self._count(self.runner.settle(), is_over)
                 if not self.epochs.end(self.position):
-                    raise nothing_learned(self.experiment.learner, self.epochs.teacher)
+                    if not self.position.step:
+                        raise nothing_learned(self.experiment.learner, self.epochs.teacher)
+                    self.asked_to_stop = "no example of the last epoch taught the agent anything"
             if is_over or self._may_be_due():
                 self._between_steps()
             if self._logged_step < self.position.step:
