@@ -14,6 +14,9 @@ class SparseSGD(RowSparseOptimizer):
 
     kernels = "sgd"
 
+    def __init__(self, learn_rate: FloatOrSeq, **settings: Any):
+        super().__init__(learn_rate, beta1=0.0, beta2=0.0, **settings)
+
     def step_block(self, xp: Any, dW: Any, state: List[Any], n_updates: int) -> Any:
         dW *= xp.float32(self.learn_rate)
         return dW
@@ -44,8 +47,7 @@ def configure_sparse_sgd(
     RETURNS (Optimizer): For ``FlatParameters.update``.
     SOURCE: Robbins and Monro 1951, https://doi.org/10.1214/aoms/1177729586
     """
-    # all arguments, by their names; only Adam has the betas
-    return SparseSGD(**locals(), beta1=0.0, beta2=0.0)
+    return SparseSGD(**locals())  # all arguments, by their names
 
 
 class SparseAdagrad(RowSparseOptimizer):
@@ -57,6 +59,9 @@ class SparseAdagrad(RowSparseOptimizer):
 
     kept = ("mom2",)
     kernels = "adagrad"
+
+    def __init__(self, learn_rate: FloatOrSeq, **settings: Any):
+        super().__init__(learn_rate, beta1=0.0, beta2=0.0, **settings)
 
     def step_block(self, xp: Any, dW: Any, state: List[Any], n_updates: int) -> Any:
         (squares,) = state
@@ -96,5 +101,4 @@ def configure_sparse_adagrad(
     RETURNS (Optimizer): For ``FlatParameters.update``.
     SOURCE: Duchi, Hazan and Singer 2011, https://jmlr.org/papers/v12/duchi11a.html
     """
-    # all arguments, by their names; only Adam has the betas
-    return SparseAdagrad(**locals(), beta1=0.0, beta2=0.0)
+    return SparseAdagrad(**locals())  # all arguments, by their names
