@@ -16,6 +16,9 @@ from .store import NO_LABEL
 from .strings import in_utf8
 from .table import NO_CELL
 
+# Number of rows that are filled in at a time in a new column.
+_CHUNK = 1 << 16
+
 
 class StoreWriter:
     """Append shards to a store. A new writer for the same folder continues the work of a writer
@@ -86,7 +89,8 @@ class StoreWriter:
     def _add_field(self, name: str) -> None:
         """Begin the column of a field that no earlier row has."""
         column = self.files.array(column_name(len(self._columns), name), "<i8")
-        column.append(np.full(self.n_rows, NO_CELL))
+        for first in range(0, self.n_rows, _CHUNK):
+            column.append(np.full(min(_CHUNK, self.n_rows - first), NO_CELL))
         self._columns[name] = column
 
     def _number_labels(self, labels: Sequence[str]) -> List[int]:
