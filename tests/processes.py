@@ -44,10 +44,12 @@ class TookTooLongError(BaseException):
 
 @contextmanager
 def no_longer_than(seconds):
-    """Interrupt a ``with`` block if it takes longer, even if it waits."""
+    """Interrupt a ``with`` block if it takes longer, even if it waits or catches all errors."""
+    interruptions = []
 
     def end(*_):
-        raise TookTooLongError
+        interruptions.append(TookTooLongError())
+        raise interruptions[0]
 
     before = signal.signal(signal.SIGALRM, end)
     signal.alarm(seconds)
@@ -56,6 +58,8 @@ def no_longer_than(seconds):
     finally:
         signal.alarm(0)
         signal.signal(signal.SIGALRM, before)
+    if interruptions:
+        raise interruptions[0]
 
 
 def open_channels() -> Set[str]:

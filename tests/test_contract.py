@@ -777,6 +777,7 @@ def test_our_code_is_no_custom_code():
     assert is_users(test_our_code_is_no_custom_code)
 
 
+@pytest.mark.slow
 def test_code_installed_next_to_thinc_is_no_custom_code(tmp_path):
     # As with "pip install --target".
     (tmp_path / "thinc").symlink_to(Path(thinc.__file__).parent)

@@ -62,7 +62,7 @@ def device(path):
 
 def hollow(path):
     with path.open("wb") as file:
-        file.truncate(1 << 40)
+        file.truncate(4 << 30)
 
 
 def folder(path):

@@ -272,6 +272,7 @@ def run_fresh(line, folder):
 BOTH = "--code 'a file.py' --code b.py"
 
 
+@pytest.mark.slow
 def test_what_train_prints(with_code, capsys):
     line = f"train 'two parts.cfg' --output 'out put/run' {BOTH}"
     assert main(shlex.split(line)) == 0

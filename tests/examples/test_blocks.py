@@ -47,6 +47,7 @@ def test_blocks_are_the_same_with_tasks_and_resume_each_other(
         assert everything(teacher) == expected
 
 
+@pytest.mark.slow
 @given(case=cases(), n_batches=st.integers(0, 9), budget=st.integers(0, 20))
 @slowly
 def test_blocks_batches_of_mixtures_are_the_same_with_tasks(case, n_batches, budget):

@@ -422,7 +422,7 @@ def numbers():
     return Teacher(splits, streaming=True, single_turn=True, shuffle_window=40)
 
 
-@pytest.mark.parametrize("method", [None, "fork"])
+@pytest.mark.parametrize("method", [None, slow("fork")])
 def test_readers_start_once_in_a_run(tmp_path, monkeypatch, method):
     monkeypatch.setenv("LOG", str(tmp_path / "log"))
     quietly_train(ONCE, loader__start_method=method)

@@ -119,6 +119,7 @@ def test_ops_product_equals_stock_ops(name):
         assert ours.gemm(a, b, out=out, **turned) is out and (out == one).all()
 
 
+@pytest.mark.slow
 def test_ops_use_one_blas_thread():
     # In a separate process: tests that import SciPy load a second BLAS.
     code = (

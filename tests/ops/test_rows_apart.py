@@ -133,6 +133,7 @@ def test_rows_apart_copy_what_one_batch_in_16_needs_often():
     assert found == [first] * 16 + [second] * 16 + [third]
 
 
+@pytest.mark.slow
 def test_rows_apart_of_a_row_that_is_needed_more_often_than_an_int32_counts():
     values, tokens = np.arange(10, dtype="f"), np.ones(3, dtype="i")
     needed = [Tokens(0, tokens, uses=2**30)]

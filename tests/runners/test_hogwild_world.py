@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from thinc.api import Adam, RAdam
 
+from tests.processes import slow
 from tests.training.examples import RANKER, quietly_train
 from tests.worlds.talkers import Listener, expected_conversations, make_tasks, make_teacher, scored
 from thincdialog.api import (
@@ -47,7 +48,7 @@ def nested(teacher, agent):
     return HogwildWorld(teacher, agent, 2)
 
 
-@pytest.mark.parametrize("make_world", [PartnerWorld, in_batches, nested])
+@pytest.mark.parametrize("make_world", [slow(PartnerWorld), in_batches, slow(nested)])
 @given(
     lengths=st.lists(st.integers(1, 3), min_size=1, max_size=12),
     n_workers=st.integers(1, 5),

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy
 import pytest
 
-from tests.processes import limited, slow
+from tests.processes import limited
 from thincdialog.errors import DialogError
 from thincdialog.runners.mapped_arrays import MappedArrays
 
@@ -24,7 +24,8 @@ print(mapped.arrays["a"].tolist())
 """
 
 
-@pytest.mark.parametrize("is_named", [slow(False), True])
+@pytest.mark.slow
+@pytest.mark.parametrize("is_named", [False, True])
 def test_mapped_arrays_are_shared_with_another_process(is_named, tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)

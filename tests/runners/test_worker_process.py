@@ -132,6 +132,7 @@ def test_worker_processes_whose_worker_cannot_be_made_report_why():
             toys.crew_of(workers).each("begin")
 
 
+@pytest.mark.slow
 def test_worker_processes_that_cannot_be_started_say_what_to_do():
     multiprocessing.get_context("spawn").Lock()  # Starts Python's resource tracker.
     children = set(multiprocessing.active_children())

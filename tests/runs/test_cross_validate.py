@@ -175,6 +175,7 @@ def test_cross_validate_continues_if_a_fold_fails(folder, capsys):
     assert all(row["reply"] != row["labels"] for row in rows)
 
 
+@pytest.mark.slow
 def test_cross_validate_writes_classes_as_json_and_each_note_once(folder, capsys):
     with (folder / "train.jsonl").open("a") as file:
         file.write('{"text": "no label"}\n')

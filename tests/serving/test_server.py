@@ -159,7 +159,8 @@ def test_a_signal_lets_waiting_requests_finish_and_exits_with_0(models, number, 
         assert ended.result()[0] == 0 and "Traceback" not in ended.result()[1]
 
 
-@pytest.mark.parametrize("n_workers", ["1", slow("2")])
+@pytest.mark.slow
+@pytest.mark.parametrize("n_workers", ["1", "2"])
 def test_a_signal_at_the_very_start_ends_it(models, n_workers):
     with serving(models / "barista", "--workers", n_workers) as server:
         assert server.end() == (0, "")

@@ -31,6 +31,7 @@ def loader():
     catalogue._remove(("ml-datasets", "made_up"))
 
 
+@pytest.mark.slow
 def test_ml_datasets_reads_mnist_without_network(data, tmp_path, monkeypatch):
     folder = tmp_path / ".keras" / "datasets"
     folder.mkdir(parents=True)

@@ -58,6 +58,7 @@ def test_self_dialogue_both_sides_make_every_turn_a_label(data):
     assert openings == counted["dialogues"] == 1373
 
 
+@pytest.mark.slow
 def test_sgd_system_turns_are_ranked_among_a_hundred(data):
     by_name, by_place = (conversations(data, "sgd", side=side) for side in ("system", "second"))
     assert by_name.n_examples == by_place.n_examples == 24863  # Number of pairs in its README.

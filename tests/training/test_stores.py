@@ -491,7 +491,7 @@ def test_a_build_that_is_killed_anywhere_continues_with_the_same_result(files):
         done = run(n_writes, "stores")
         codes.append(done.returncode)
         assert done.returncode in (0, -9), done.stderr
-        n_writes += 3
+        n_writes += 6
     assert len(codes) > 4
     assert_same_arrays(files)
 
