@@ -71,6 +71,7 @@ def is_mark(character):
     return unicodedata.category(character)[0] == "M"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("language", "ar de el en es hi ro ru th tr vi zh".split())
 def test_words_of_real_texts_keep_their_marks(data, language):
     path = data / "xquad_multilingual" / f"{language}.jsonl.gz"

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.examples.talk import batches_left, whole_batches
+from tests.processes import slow
 from thincdialog.api import Message, registry
 from thincdialog.batchers import Batchsort, Fixed, Padded, Words
 from thincdialog.data import TextEncoder
@@ -111,7 +112,7 @@ def trained(teacher, kind, ops, batcher):
 
 @pytest.mark.parametrize("batcher", [Fixed(4), Words(30, True, 3)], ids=["fixed", "words"])
 @pytest.mark.parametrize(
-    "kind, ops", [("Ranker", "numpy"), ("Ranker", "fast"), ("StarSpace", "fast")]
+    "kind, ops", [slow("Ranker", "numpy"), ("Ranker", "fast"), ("StarSpace", "fast")]
 )
 def test_mixture_in_memory_trains_bit_for_bit_like_streams(kind, ops, batcher):
     if ops == "fast":

@@ -11,6 +11,7 @@ import numpy
 import pytest
 
 from tests.examples.talk import write_spoken
+from tests.processes import slow
 from tests.training.examples import CLASSIFIER, RANKER, REPLIES, TALKS, quietly_train, weights
 from thincdialog.agents import repeats
 from thincdialog.api import (
@@ -329,10 +330,10 @@ VECTORS = {
         # Both splits are read once more, to draw the sample and the candidates from, and test data
         # again, to count the candidates of each sampled example.
         ("Alone", HASHED, {"evaluation.max_examples": 200, "evaluation.n_candidates": 20}, 1, 2),
-        ("Alone", HASHED, {"loader.shuffle_window": 100}, 0, 0),
-        ("Alone", HASHED, FIXED, 0, 0),
+        slow("Alone", HASHED, {"loader.shuffle_window": 100}, 0, 0),
+        slow("Alone", HASHED, FIXED, 0, 0),
         ("Alone", WORDS, FIXED, 0, 0),
-        ("Alone", HASHED, VECTORS, 0, 0),
+        slow("Alone", HASHED, VECTORS, 0, 0),
         ("Alone", WORDS, VECTORS, 0, 0),
     ],
 )

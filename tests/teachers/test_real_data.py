@@ -13,6 +13,8 @@ from thincdialog.mutators.flatten import Flatten
 from thincdialog.mutators.without_openings import WithoutOpenings
 from thincdialog.teachers.text_formats import Conversations, LabelledText, NumberedText
 
+pytestmark = pytest.mark.slow
+
 
 def counts(data, name, split):
     return json.loads((data / name / "stats.json").read_text())[split]
@@ -58,7 +60,6 @@ def test_self_dialogue_both_sides_make_every_turn_a_label(data):
     assert openings == counted["dialogues"] == 1373
 
 
-@pytest.mark.slow
 def test_sgd_system_turns_are_ranked_among_a_hundred(data):
     by_name, by_place = (conversations(data, "sgd", side=side) for side in ("system", "second"))
     assert by_name.n_examples == by_place.n_examples == 24863  # Number of pairs in its README.
@@ -101,7 +102,6 @@ def test_babi_dialog_over_its_official_candidates(data, tmp_path):
     assert len(teacher.act()["label_candidates"]) == 4212
 
 
-@pytest.mark.slow
 def test_babi_dialog_every_task_answers_from_its_candidates(data, tmp_path):
     paths = unpacked(data / "babi_dialog" / "dialog-bAbI-tasks.tar.gz", ".txt$", tmp_path)
     counted = counts(data, "babi_dialog", "without_kb")
