@@ -1,5 +1,7 @@
 """The texts of errors."""
 
+import pickle
+
 from thincdialog.errors import ConfigError, DataError, MissingPackageError, Problem
 
 
@@ -14,3 +16,9 @@ def test_errors_texts():
     assert str(DataError("a.txt", "is odd", 4)) == "a.txt:4  is odd"
     error = MissingPackageError("matplotlib", "plot", "A picture")
     assert "pip install 'thincdialog[plot]'" in str(error) and error.exit_code == 1
+
+
+def test_data_errors_are_the_same_in_another_process():
+    error = DataError("a.txt", "is odd", 4)
+    same = pickle.loads(pickle.dumps(error))
+    assert (str(same), same.path, same.line) == (str(error), "a.txt", 4)

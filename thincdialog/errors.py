@@ -6,7 +6,7 @@ that is not a ``DialogError`` is a defect of thincdialog and shows a traceback.
 """
 
 from contextlib import contextmanager
-from typing import Iterator, List, NamedTuple, Optional, Sequence
+from typing import Any, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 
 class DialogError(Exception):
@@ -75,6 +75,10 @@ class DataError(DialogError):
         self.line = line
         where = self.path if line is None else f"{self.path}:{line}"
         super().__init__(f"{where}  {_cut(text)}")
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        # Loader workers send errors. Exception would unpickle them with the text as the path.
+        return type(self).__new__, (type(self), *self.args), vars(self)
 
 
 class ModelError(DialogError):

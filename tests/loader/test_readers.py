@@ -26,7 +26,7 @@ from thincdialog.loader.readers import Readers
 from thincdialog.mutators.flatten import Flatten
 from thincdialog.registry import registry
 from thincdialog.teachers import Teacher
-from thincdialog.teachers.text_formats import Conversations
+from thincdialog.teachers.text_formats import Conversations, LabelledText
 
 METHODS = ("fork", "forkserver", "spawn")
 SECONDS = 0.0005
@@ -375,6 +375,21 @@ def test_readers_refuse_a_file_without_the_label_speaker(tmp_path, streaming):
             rounds([spoken(paths, Readers(n_workers), streaming)])
         messages.append(str(caught.value))
     assert messages[0] == messages[1]
+
+
+@pytest.mark.parametrize("streaming", [True, False])
+def test_readers_list_the_rows_that_they_skip(tmp_path, streaming):
+    path = tmp_path / "a.jsonl"
+    row = '{"text": "hi", "label": "greet"}\n'
+    path.write_text(7 * row + "{\n" + 192 * row)
+    found = []
+    for n_workers in (0, 2):
+        made = LabelledText(str(path), on_bad_data="skip", streaming=streaming)
+        made.read_with(Readers(n_workers))
+        teacher = made.for_split("train", training=True)
+        assert len(rounds([teacher])) == 199
+        found += [bad.summary() for bad in teacher.data["train"].bad_data()]
+    assert found[0] == found[1] and f"{path}:8  not valid JSON" in found[0]
 
 
 @pytest.mark.parametrize("streaming", [True, False])
