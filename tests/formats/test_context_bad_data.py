@@ -54,7 +54,7 @@ BAD = {
 @pytest.mark.parametrize("name", GOOD)
 @given(data=st.data())
 def test_bad_data_does_not_change_other_episodes(name, tmp_path_factory, data):
-    form = FORMATS[name]
+    read = FORMATS[name]
     parts = data.draw(
         st.lists(
             st.tuples(st.booleans(), st.sampled_from(GOOD[name] + BAD[name])).map(lambda p: p[1]),
@@ -64,20 +64,20 @@ def test_bad_data_does_not_change_other_episodes(name, tmp_path_factory, data):
     head = HEADERS.get(name, [])
     path = tmp_path_factory.mktemp("bad") / f"a{SUFFIXES.get(name, '.txt')}"
     path.write_text("".join(f"{line}\n" for line in [*head, GOOD[name][0], *parts]))
-    episodes, bad = skipping(form.read, str(path))
+    episodes, bad = skipping(read, str(path))
     n_bad = sum(part in BAD[name] for part in parts)
     assert (bad.n_skipped, bad.n_read) == (n_bad, 0)
     path.write_text(
         "".join(f"{line}\n" for line in [*head, GOOD[name][0], *parts] if line not in BAD[name])
     )
-    assert texts(episodes) == texts(form.read(str(path)))
+    assert texts(episodes) == texts(read(str(path)))
 
 
 def test_bad_data_names_lines_and_counts_an_episode_once(written):
     path = written(
         "1 a\tx\n2 b\tx\tno reward\n3 c\tx\tnone\n1 d\tx\n2 e\tx\nno number\n1 f\tx\n", "a.txt"
     )
-    episodes, bad = skipping(FORMATS["fbdialog"].read, path)
+    episodes, bad = skipping(FORMATS["fbdialog"], path)
     assert texts(episodes) == [["f"]]
     assert (bad.n_skipped, bad.n_problems, lines_of(bad)) == (2, 3, [2, 3, 6])
 
@@ -89,14 +89,14 @@ def test_bad_data_a_line_that_is_not_utf8_removes_its_episode(name, written):
         "fbdialog": [b"1 a\tx", b"2 %s\tx"],
     }[name]
     good, torn = (b"\n".join(lines) % word for word in (b"b", LATIN))
-    episodes, bad = skipping(FORMATS[name].read, written(b"\n".join([torn, good, torn, good])))
+    episodes, bad = skipping(FORMATS[name], written(b"\n".join([torn, good, torn, good])))
     assert texts(episodes) == [["a", "b"]] * 2
     assert (bad.n_skipped, lines_of(bad)) == (2, [2, 6])
 
 
 def test_bad_data_an_unclosed_quote_removes_one_row(written):
     rows = ["text,label", 'b,"x', *[f"t{n},x" for n in range(50)], '"two\nlines",x', 'last,"x']
-    episodes, bad = skipping(FORMATS["csv"].read, written("\n".join(rows), "a.csv"))
+    episodes, bad = skipping(FORMATS["csv"], written("\n".join(rows), "a.csv"))
     assert texts(episodes) == [*([f"t{n}"] for n in range(50)), ["two\nlines"]]
     assert bad.n_skipped == 2 and lines_of(bad)[-1] == 55
     assert f"see the quote at {bad.path}:2" in str(bad.first[0])
@@ -105,7 +105,7 @@ def test_bad_data_an_unclosed_quote_removes_one_row(written):
 def test_bad_data_a_long_line_is_skipped(written, monkeypatch):
     monkeypatch.setattr("thincdialog.formats.text_file.MAX_LINE", 1000)
     rows = [{"text": text, "label": "x"} for text in ("a", "b" * 5000, "c")]
-    episodes, bad = skipping(FORMATS["jsonl"].read, written(rows, "a.jsonl"))
+    episodes, bad = skipping(FORMATS["jsonl"], written(rows, "a.jsonl"))
     assert texts(episodes) == [["a"], ["c"]] and lines_of(bad) == [2]
 
 

@@ -25,23 +25,23 @@ TURNS = '{"turns": [{"speaker": "a", "text": "hi"}, {"speaker": "a", "text": "yo
     ],
 )
 def test_unlabelled_examples_are_read_if_tolerated(name, text, choices, found, written):
-    form = FORMATS[name]
+    read = FORMATS[name]
     path = written(text, f"a{SUFFIXES.get(name, '.txt')}")
     with pytest.raises(DataError):
-        list(form.read(path, **choices))
+        list(read(path, **choices))
     with tolerating(unlabelled=True):
-        episodes = list(form.read(path, **choices))
+        episodes = list(read(path, **choices))
     assert [[message["text"] for message in episode] for episode in episodes] == found
     assert not any("labels" in message for episode in episodes for message in episode)
 
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_unlabelled_reading_does_not_change_labels(name, written):
-    form = FORMATS[name]
+    read = FORMATS[name]
     path = written(CONTENTS[name], f"a{SUFFIXES.get(name, '.txt')}")
     with tolerating(unlabelled=True):
-        found = list(form.read(path))
-    assert found == list(form.read(path)) and found[0][0]["labels"] == ["b"]
+        found = list(read(path))
+    assert found == list(read(path)) and found[0][0]["labels"] == ["b"]
 
 
 def test_unlabelled_layouts(written):

@@ -53,7 +53,7 @@ EPISODES = st.lists(messages(), min_size=1, max_size=3) | st.lists(
 def read(name, path):
     """Return the examples of a file, without the ids that the reader adds."""
     speaker = {"label_speaker": "B"} if name == "conversations" else {}
-    found = [list(map(dict, one)) for one in FORMATS[name].read(str(path), **speaker)]
+    found = [list(map(dict, one)) for one in FORMATS[name](str(path), **speaker)]
     for row in (row for rows in found for row in rows):
         row.pop("id")
     return found

@@ -53,7 +53,7 @@ def gives(expected, read):
     return found
 
 
-read_talk = FORMATS["conversations"].read
+read_talk = FORMATS["conversations"]
 # Each reader, with the suffix and the bytes of a good file.
 READERS = {
     "both sides": (partial(read_talk, label_speaker="both"), ".jsonl", lines(TALK)),
@@ -73,8 +73,8 @@ GOOD = {
     "csv": b'text,label\n"hi, you",greet\nbye,"a ""b"""\n',
     "tsv": b"text\tlabel\nhi\tgreet\nbye\tleave\n",
 }
-for name, form in FORMATS.items():
-    READERS[name] = (form.read, SUFFIXES.get(name, ".txt"), GOOD[name])
+for name, reader in FORMATS.items():
+    READERS[name] = (reader, SUFFIXES.get(name, ".txt"), GOOD[name])
 for layout, (corpus, _) in SAMPLES.items():
     READERS[f"{layout} whole"] = (layout_reader(layout), ".json", json.dumps(corpus).encode())
     if isinstance(corpus, list):

@@ -25,7 +25,7 @@ CONTENTS = {
 @pytest.mark.parametrize("name", FORMATS)
 def test_formats_read_the_same_examples(written, name):
     path = written(CONTENTS[name], f"data{SUFFIXES.get(name, '.txt')}")
-    episodes = FORMATS[name].read(path)
+    episodes = FORMATS[name](path)
     found = [(message["text"], message["labels"]) for episode in episodes for message in episode]
     assert found == [("a", ["b"]), ("c", ["d"])]
 

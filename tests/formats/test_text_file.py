@@ -28,8 +28,8 @@ class Reader:
     """Read bytes as a file of one format."""
 
     def __init__(self, name, written, error):
-        form = FORMATS[name]
-        self.read, self.line, self.written, self.say = form.read, LINES[name], written, error
+        self.read = FORMATS[name]
+        self.line, self.written, self.say = LINES[name], written, error
         self.head = HEADERS.get(name, [])
         self.name = f"data{SUFFIXES.get(name, '.txt')}"
         self.second = len(self.head) + 2  # Number of the line with the second text.

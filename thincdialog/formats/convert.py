@@ -1,5 +1,6 @@
 """Convert data from one text format to another, without silent loss."""
 
+import inspect
 import json
 from collections import Counter
 from dataclasses import dataclass, field
@@ -12,7 +13,7 @@ from ..messages import Episode, Message
 from .context import BadData, Bookmark
 from .conversations import Conversation, conversation_line, conversation_name, read_turns
 from .file_list import file_list
-from .formats import FORMATS, Format, check_name
+from .formats import FORMATS, check_name
 from .guessing import guess_format
 from .json_layout import conversation_of, read_layout_file, read_parts
 from .labelled_text import labelled_json_line
@@ -163,16 +164,16 @@ def _episodes(
 ) -> Iterator[Tuple[int, List[str]]]:
     """Yield the number of examples and the lines of each episode."""
     if layout is None:
-        reads = FORMATS[done.from_format]
+        read, has_ids = FORMATS[done.from_format], done.from_format in TALKS
     else:
         read = partial(read_layout_file, layout=layout, system_turns="field")
-        takes = ("label_speaker", "label_field", "columns", "delimiter")
-        reads = Format(read, takes, has_ids=bool(layout.id or layout.group))
-    told = {name: choices[name] for name in reads.takes if choices[name] is not None}
-    for episode in at.counted(reads.read(source, at=at, **told)):
+        has_ids = bool(layout.id or layout.group)
+    takes = inspect.signature(read).parameters
+    given = {name: value for name, value in choices.items() if name in takes and value is not None}
+    for episode in at.counted(read(source, at=at, **given)):
         for part in _without(episode, drop):
             first = part[0].get("id", "")
-            messages = [_carried(message, reads, done, "id" in drop, at) for message in part]
+            messages = [_carried(message, has_ids, done, "id" in drop, at) for message in part]
             name = conversation_name(messages)
             if done.to_format == "conversations":
                 for message in messages:
@@ -201,11 +202,14 @@ def _without(episode: Episode, drop: Sequence[str]) -> Iterable[Episode]:
 
 
 def _carried(
-    message: Message, reads: Format, done: Conversion, drop_id: bool, at: Bookmark
+    message: Message, has_ids: bool, done: Conversion, drop_id: bool, at: Bookmark
 ) -> Message:
-    """Return the message with its id in the file as `source_id`, if it has one and may keep it."""
+    """Return the message with its id in the file as `source_id`, if it has one and may keep it.
+
+    has_ids (bool): Whether the ids that the reader returns are from the file.
+    """
     name = message.pop("id", None)
-    if not reads.has_ids:
+    if not has_ids:
         name = message.pop("source_id", None)
     elif at.file:
         name = f"{at.file}:{name}"

@@ -1,7 +1,7 @@
 """Map the names of the text formats to their readers."""
 
 from functools import partial
-from typing import Callable, Dict, Iterable, Iterator, NamedTuple, Sequence
+from typing import Callable, Dict, Iterable, Iterator
 
 from ..errors import DialogError
 from ..messages import Episode
@@ -11,31 +11,14 @@ from .numbered_text import read_numbered_text
 from .parlai_text import read_parlai_text
 from .wording import nearest
 
-
-class Format(NamedTuple):
-    """Describe how one text format is read.
-
-    read (Callable): Yields the episodes of a file.
-    takes (Sequence[str]): Arguments of ``convert`` that the reader takes.
-    has_ids (bool): Whether the ids that the reader returns are from the file.
-    """
-
-    read: Callable[..., Iterator[Episode]]
-    takes: Sequence[str] = ()
-    has_ids: bool = False
-
-
-_LABELLED = Format(
-    partial(read_labelled_text, keep_fields=True),
-    ("text_field", "label_field", "columns", "delimiter"),
-)
-_CONVERSATIONS = Format(read_conversations, ("label_speaker",), has_ids=True)
-FORMATS: Dict[str, Format] = {
-    "parlai": Format(read_parlai_text),
-    "fbdialog": Format(partial(read_numbered_text, supporting=False)),
-    "babi": Format(read_numbered_text),
-    "conversations": _CONVERSATIONS,
-    "parlai-conversations": _CONVERSATIONS,
+_LABELLED = partial(read_labelled_text, keep_fields=True)
+# Maps each format to a function that yields the episodes of a file.
+FORMATS: Dict[str, Callable[..., Iterator[Episode]]] = {
+    "parlai": read_parlai_text,
+    "fbdialog": partial(read_numbered_text, supporting=False),
+    "babi": read_numbered_text,
+    "conversations": read_conversations,
+    "parlai-conversations": read_conversations,
     "jsonl": _LABELLED,
     "csv": _LABELLED,
     "tsv": _LABELLED,

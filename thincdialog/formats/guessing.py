@@ -96,7 +96,7 @@ def readable_format(path: str, encoding: Optional[str] = None) -> Optional[str]:
         lines = [] if is_arrow(path) else first_lines(path, encoding)
     with suppress(DialogError):
         name = name or _format_of_text(path, lines)
-        if name is not None and next(FORMATS[name].read(path, at=start()), None):
+        if name is not None and next(FORMATS[name](path, at=start()), None):
             return name
     if name == "parlai":  # The file has a mistake. A layout would read its fields as speakers.
         return name

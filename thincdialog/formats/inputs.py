@@ -202,7 +202,7 @@ def _is_something(line: str) -> bool:
 
 def _of_parlai(path: str, form: str, reading: InputReading, at: Bookmark) -> Iterator[InputRow]:
     """Yield every turn of ParlAI's formats, with the turns before it."""
-    episodes = iter(FORMATS[form].read(path, at=at))
+    episodes = iter(FORMATS[form](path, at=at))
     while True:
         # Only while an episode is read: other code may read labelled data between rows.
         with tolerating(unlabelled=True):
