@@ -9,7 +9,7 @@ import numpy as np
 from ..errors import DataError, importing
 from ..files.json_text import parse_json
 from ..files.plain_file import read_plain
-from .packed import DATA_SUFFIXES, MAX_TIMES, MAX_UNPACKED, is_data
+from .packed import DATA_SUFFIXES, MAX_TIMES, is_data, most_unpacked
 from .wording import short
 
 SUFFIXES = (".parquet", ".arrow", ".feather")
@@ -44,7 +44,7 @@ def read_arrow(path: Union[str, Path], as_json: bool = False) -> Iterator[Dict[s
 def _check(batch: Any, file: Path) -> None:
     """Check that all offsets in a batch are within it, because Arrow follows them unchecked."""
     batch.validate(full=True)
-    if batch.nbytes > max(MAX_UNPACKED, MAX_TIMES * os.stat(file).st_size):
+    if batch.nbytes > most_unpacked(os.stat(file).st_size):
         text = f"{batch.num_rows:,} rows unpack to more than {MAX_TIMES} times the file's size"
         raise DataError(file, f"{text}: this does not look like real data")
 

@@ -19,8 +19,7 @@ DATA_SUFFIXES = (".txt", ".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".yml", "
 HIDDEN = re.compile(r"(^|/)(\.|__MACOSX)")
 ABOUT = ("readme", "license", "licence", "changelog")
 
-# Unpacked content may be MAX_TIMES as large as the packed file, or MAX_UNPACKED bytes if that is
-# more.
+# See ``most_unpacked``.
 MAX_TIMES, MAX_UNPACKED = 200, 1 << 24
 TOO_LARGE = f"unpacks to more than {MAX_TIMES} times its size: that is no text written by people"
 
@@ -47,6 +46,12 @@ OTHERS = {
                     "which could run code: write its values as text"),
 }  # fmt: skip
 TAR = "is a tar archive: unpack it (tar xf FILE), and give a file or folder of it"
+
+
+def most_unpacked(size: int) -> int:
+    """Return the maximum size in bytes to which packed content may unpack: MAX_TIMES its packed
+    size, or MAX_UNPACKED if that is more."""
+    return max(MAX_UNPACKED, MAX_TIMES * size)
 
 
 def is_data(name: str) -> bool:
@@ -109,7 +114,7 @@ def _member(archive: ZipFile, path: object) -> ZipInfo:
     member = data[0]
     if member.flag_bits & 1:
         raise DataError(path, f"{short(member.filename)} is encrypted: unpack it")
-    if member.file_size > max(MAX_UNPACKED, MAX_TIMES * member.compress_size):
+    if member.file_size > most_unpacked(member.compress_size):
         raise DataError(path, TOO_LARGE)
     return member
 

@@ -17,15 +17,7 @@ from zipfile import BadZipFile
 from ..errors import DataError
 from ..files.json_text import MAX_LINE_VALUES, parse_json
 from .context import Bookmark
-from .packed import (
-    DATA_SUFFIXES,
-    MAX_TIMES,
-    MAX_UNPACKED,
-    TOO_LARGE,
-    is_data,
-    name_inside,
-    unpacked,
-)
+from .packed import DATA_SUFFIXES, TOO_LARGE, is_data, most_unpacked, name_inside, unpacked
 from .wording import kind, nearest, short
 
 PathOrPaths = Union[str, List[str]]
@@ -170,14 +162,13 @@ def read_text(path: Union[str, Path], at: Optional[Bookmark] = None, most: int =
     """
     content = bytearray()
     with opened(path, at) as (stream, encoding):
-        size = os.path.getsize(path) if os.path.isfile(path) else most
-        most_unpacked = max(MAX_UNPACKED, MAX_TIMES * size)
+        limit = most_unpacked(os.path.getsize(path) if os.path.isfile(path) else most)
         # Not read(most), which would allocate that much memory at once.
-        while len(content) <= min(most, most_unpacked) and (part := stream.read(1 << 20)):
+        while len(content) <= min(most, limit) and (part := stream.read(1 << 20)):
             content += part
     if not content:
         raise DataError(path, "the file is empty")
-    if len(content) > most_unpacked:
+    if len(content) > limit:
         raise DataError(path, TOO_LARGE)
     if len(content) > most:
         text = f"holds more than {most >> 20:,} MB, too much to read as a whole"
