@@ -130,9 +130,6 @@ class DatasetRows:
 
         RAISES (DataError): If the row is malformed, or has no input.
         """
-        return [self._message(row, number)]
-
-    def _message(self, row: Any, number: int) -> Message:
         if isinstance(row, tuple) and len(row) == 2:
             key = self.text_field if isinstance(row[0], str) else "features"
             row = {key: row[0], self.label_field: row[1]}
@@ -172,7 +169,7 @@ class DatasetRows:
             hint = f'set label_field = "{wrong}" if it is the label, or else rename it'
             raise self._error(number, f"{found}: {hint}")
         message["id"] = str(message["id"]) if "id" in message else f"{number}/0"
-        return message
+        return [message]
 
     def _error(self, number: int, text: str) -> DataError:
         return DataError(self.origin, f"row {number} {text}")
