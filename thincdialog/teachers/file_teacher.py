@@ -116,6 +116,7 @@ class FileOptions:
             raise ConfigError(problems)
 
 
+@dataclass(eq=False)
 class FileSource:
     """Read the episodes of some files, one file after the other.
 
@@ -134,25 +135,22 @@ class FileSource:
     is_by_line (bool): Whether the format and the options allow reading each line separately.
     """
 
+    reader: Reader
+    paths: Sequence[str]
+    options: FileOptions
+    part: str = ""
+    has_lines: bool = False
+
     # Labels are compared here, because the error can then name the line (see
     # ``Split.compare_labels``).
     compares_labels = True
 
-    def __init__(
-        self,
-        reader: Reader,
-        paths: Sequence[str],
-        options: FileOptions,
-        part: str = "",
-        has_lines: bool = False,
-    ):
-        self.reader, self.options, self.part = reader, options, part
-        self.paths = list(paths)
+    def __post_init__(self) -> None:
         self.origin = ", ".join(self.paths)
-        self.held_out, self.layout_file = options.held_out, options.layout_file
-        self.about = self.held_out.about(part)
-        self.takes_folders = bool(options.layout_file)
-        self.is_by_line = has_lines and options.on_bad_data != "skip"
+        self.held_out, self.layout_file = self.options.held_out, self.options.layout_file
+        self.about = self.held_out.about(self.part)
+        self.takes_folders = bool(self.layout_file)
+        self.is_by_line = self.has_lines and self.options.on_bad_data != "skip"
         self.bad: Dict[str, BadData] = {}
         self._section: Optional[Tuple[int, int]] = None
 
