@@ -17,6 +17,7 @@ from measuring import DATA, cpu_seconds, first_rows, has_data, medians, sized
 from thincdialog.batchers import Fixed
 from thincdialog.data import TextEncoder
 from thincdialog.data.tokenizers import HashNgramTokenizer
+from thincdialog.formats.context import Bookmark
 from thincdialog.formats.conversations import read_conversations
 from thincdialog.formats.text_file import read_json_lines
 from thincdialog.mutators.flatten import Flatten
@@ -42,7 +43,9 @@ def encode(teacher, encoder):
 
 def one_round(path):
     seconds = {}
-    seconds["unzip and read JSON"], _ = cpu_seconds(lambda: sum(1 for _ in read_json_lines(path)))
+    seconds["unzip and read JSON"], _ = cpu_seconds(
+        lambda: sum(1 for _ in read_json_lines(path, Bookmark()))
+    )
     both, _ = cpu_seconds(lambda: sum(1 for _ in read_conversations(path, "both")))
     seconds["check turns, make episodes"] = both - seconds["unzip and read JSON"]
     mutators = [Flatten(context_length=3), WithoutOpenings()]

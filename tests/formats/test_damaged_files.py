@@ -16,6 +16,7 @@ from tests.fuzzing import SEED, TIMES, mangle, within_time
 from tests.processes import little_memory, slow
 from thincdialog.errors import DataError, DialogError
 from thincdialog.formats.candidates import read_candidates
+from thincdialog.formats.context import Bookmark
 from thincdialog.formats.convert import WRITERS, convert
 from thincdialog.formats.formats import FORMATS
 from thincdialog.formats.guessing import guess_format
@@ -190,8 +191,8 @@ def test_json_that_expands_to_too_much_is_refused(tmp_path, form):
         file.write(b"0]")
     assert path.stat().st_size < 700_000
     with little_memory(), pytest.raises(DataError, match="unpacks to more than 200 times its size"):
-        list(read_records(str(path), CorpusLayout()))
+        list(read_records(str(path), CorpusLayout(), Bookmark()))
     line = tmp_path / "line.jsonl"
     line.write_bytes(b'{"a":[' + form.encode() * 4_000_001 + b"0]}")
     with little_memory(), pytest.raises(DataError, match=":1  .*holds more than 4,000,000 values"):
-        list(read_records(str(line), CorpusLayout()))
+        list(read_records(str(line), CorpusLayout(), Bookmark()))

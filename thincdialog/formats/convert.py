@@ -235,7 +235,7 @@ def _turns(
         given = read_turns(source, at)
     else:
         at.leave_out("fields that the layout does not name")
-        records = read_records(source, layout, "train", at, **choices)
+        records = read_records(source, layout, at, "train", **choices)
         given = read_parts(records, layout, at, conversation_of)
     for whole in at.try_each(partial(_whole, drop=drop, at=at), given):
         at.counts.n_read += 1

@@ -158,7 +158,7 @@ def _rows_of(
 ) -> Iterator[InputRow]:
     columns, delimiter = reading.columns, reading.delimiter
     if reading.layout is not None:
-        records = read_records(path, reading.layout, None, at, columns, delimiter)
+        records = read_records(path, reading.layout, at, None, columns, delimiter)
         return _of_layout(records, reading, at)
     if form in OF_PARLAI:
         return _of_parlai(path, form, reading, at)

@@ -84,7 +84,7 @@ def read_layout_file(
     at = at or Bookmark()
     at.leave_out("names of speakers", layout.is_conversation and bool(layout.speaker))
     at.leave_out("fields that the layout does not name")
-    records = read_records(path, layout, split, at, columns, delimiter)
+    records = read_records(path, layout, at, split, columns, delimiter)
     if layout.is_conversation and label_field:
         answers = label_speaker or layout.label_speaker
         make = partial(labelled_texts, answers=answers, label_field=label_field)

@@ -116,8 +116,8 @@ class Located(NamedTuple):
 def read_records(
     path: str,
     layout: CorpusLayout,
+    at: Bookmark,
     split: Optional[str] = None,
-    at: Optional[Bookmark] = None,
     columns: Optional[Sequence[str]] = None,
     delimiter: Optional[str] = None,
 ) -> Iterator[Located]:
@@ -128,16 +128,15 @@ def read_records(
 
     path (str): The file, plain or packed.
     layout (CorpusLayout): Where the records are, and how lines of text become records.
+    at (Bookmark): Position to begin at in a file that is read by lines; updated with the beginning
+        and end of each record.
     split (Optional[str]): The split, if one file holds several. None for all records; if each split
         has a place in the layout, None for the test split, or the last one if there is no test.
-    at (Optional[Bookmark]): Position to begin at in a file that is read by lines; updated with the
-        beginning and end of each record.
     columns (Optional[Sequence[str]]): Column names of a table that has no header.
     delimiter (Optional[str]): Delimiter of a table; None to detect it from the first line.
     RAISES (DataError): If the file cannot be read, or has no records.
     """
     where = _place_of(layout, split, path)
-    at = at or Bookmark()
     found = _located(path, layout, where, at, columns=columns, delimiter=delimiter)
     if layout.split and split:
         found = of_split(found, split, lambda record: record.find(layout.split).value, path, at)

@@ -20,7 +20,7 @@ WITH_FLAGS = "see --text-field; if the file has no header, name its columns: --c
 
 def read_table(
     path: File,
-    at: Optional[Bookmark] = None,
+    at: Bookmark,
     columns: Optional[Sequence[str]] = None,
     fields: Sequence[str] = (),
     delimiter: Optional[str] = None,
@@ -29,8 +29,8 @@ def read_table(
     """Yield the line number of each row and its cells by column name.
 
     path (File): The file; .csv or .tsv.
-    at (Optional[Bookmark]): Position to begin at; updated with the beginning and end of each row,
-        the column names and the delimiter.
+    at (Bookmark): Position to begin at; updated with the beginning and end of each row, the column
+        names and the delimiter.
     columns (Optional[Sequence[str]]): Names of the columns; None if they are in the first line.
     fields (Sequence[str]): Columns that must exist.
     delimiter (Optional[str]): Delimiter of the cells. If None, a tab in .tsv, if it fits the first
@@ -39,7 +39,6 @@ def read_table(
     RAISES (DataError): With the line, if a row is malformed.
     """
     csv.field_size_limit(max(csv.field_size_limit(), MAX_LINE))
-    at = at or Bookmark()
     lines = _Lines(path, at)
     if may_have_header and columns:
         is_header = _fitting(lines.first, fields, (delimiter or ",", *DELIMITERS))

@@ -180,16 +180,13 @@ def read_text(path: Union[str, Path], at: Optional[Bookmark] = None, most: int =
         raise DataError(path, _not_text(bytes(content), error, encoding, at), number) from None
 
 
-def read_json_lines(
-    path: File, at: Optional[Bookmark] = None
-) -> Iterator[Tuple[int, Dict[str, Any]]]:
+def read_json_lines(path: File, at: Bookmark) -> Iterator[Tuple[int, Dict[str, Any]]]:
     """Yield every object of a JSONL file with its line number; blank lines are skipped.
 
     path (File): The file.
-    at (Optional[Bookmark]): Position to begin at, see ``read_lines``.
+    at (Bookmark): Position to begin at, see ``read_lines``.
     RAISES (DataError): As ``read_lines``, or if a line holds no JSON object.
     """
-    at = at or Bookmark()
     for number, line in read_lines(path, at):
         if not line or line.isspace():
             continue
