@@ -11,9 +11,12 @@ from .numbered_text import read_numbered_text
 from .parlai_text import read_parlai_text
 from .wording import nearest
 
+# Takes the path of a file and, as argument `at`, a bookmark, which it moves along while it reads.
+# Yields the episodes.
+Reader = Callable[..., Iterator[Episode]]
+
 _LABELLED = partial(read_labelled_text, keep_fields=True)
-# Maps each format to a function that yields the episodes of a file.
-FORMATS: Dict[str, Callable[..., Iterator[Episode]]] = {
+FORMATS: Dict[str, Reader] = {
     "parlai": read_parlai_text,
     "fbdialog": partial(read_numbered_text, supporting=False),
     "babi": read_numbered_text,

@@ -6,24 +6,13 @@ import os
 from dataclasses import dataclass
 from functools import wraps
 from itertools import accumulate
-from typing import (
-    Any,
-    Callable,
-    Dict,
-    Iterable,
-    Iterator,
-    List,
-    Literal,
-    Optional,
-    Sequence,
-    Tuple,
-    Union,
-)
+from typing import Any, Callable, Dict, Iterator, List, Literal, Optional, Sequence, Tuple, Union
 
 from ..errors import ConfigError, DataError, Problem
 from ..formats.candidates import read_candidates
 from ..formats.context import BadData, Bookmark, tolerance
 from ..formats.file_list import file_list
+from ..formats.formats import Reader
 from ..formats.spellings import Collected
 from ..formats.text_file import PathOrPaths, check_encoding, cut_lines
 from ..messages import Episode
@@ -34,9 +23,6 @@ from .teacher import Teacher
 
 # Bytes of the pieces of lines that several processes read in turn (see ``FileSource.section``).
 PIECE = 1 << 14
-
-# Takes a path and, as argument `at`, a bookmark, which it moves along while reading.
-Reader = Callable[..., Iterable[Episode]]
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,12 @@ from typing import List, Optional, Union
 
 from ..errors import ConfigError, Problem
 from ..formats.conversations import read_conversations
+from ..formats.formats import Reader
 from ..formats.labelled_text import read_labelled_text
 from ..formats.numbered_text import read_numbered_text
 from ..formats.parlai_text import read_parlai_text
 from ..formats.text_file import is_json_lines
-from .file_teacher import FileOptions, Reader, check_delimiter, file_teacher, read_files
+from .file_teacher import FileOptions, check_delimiter, file_teacher, read_files
 from .teacher import Teacher
 
 
