@@ -24,8 +24,8 @@ from .context import Bookmark, tolerating
 from .conversations import Said, conversation_in, joined
 from .formats import FORMATS, check_name
 from .guessing import VALUES, format_by_name
-from .json_layout import Part, SystemTurns, conversation_of, examples_of, read_parts
-from .layout_file import CorpusLayout, find_layout, is_layout_file, shipped_layouts
+from .json_layout import Part, conversation_of, examples_of, read_parts
+from .layout_file import CorpusLayout, SystemTurns, find_layout, is_layout_file, shipped_layouts
 from .records import Located, read_records
 from .spellings import find_slip
 from .tables import missing, read_table

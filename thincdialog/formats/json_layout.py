@@ -8,32 +8,17 @@ from functools import partial
 from html import unescape
 from itertools import groupby
 from operator import itemgetter
-from typing import (
-    Any,
-    Callable,
-    Dict,
-    Iterator,
-    List,
-    Literal,
-    NamedTuple,
-    Optional,
-    Sequence,
-    Set,
-    Tuple,
-)
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from ..errors import DataError
 from ..messages import Episode, Message
 from .candidates import check_candidates
 from .context import NEEDS_LABEL, Bookmark, tolerance
 from .conversations import Conversation, Said, spoken_episodes
-from .layout_file import AS_IN_FILE, NEWEST_FIRST, CorpusLayout
+from .layout_file import AS_IN_FILE, NEWEST_FIRST, CorpusLayout, SystemTurns
 from .records import Located, read_records
 from .tables import missing
 from .wording import short
-
-# How the turns of a system are used.
-SystemTurns = Literal["context", "field", "drop"]
 
 # Examples that cannot be used for training.
 NOTHING = "examples without a text or a label"

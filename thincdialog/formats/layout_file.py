@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Union, get_type_hints
+from typing import Any, Dict, List, Literal, Optional, Union, get_type_hints
 
 from confection.typechecker import check_type
 
@@ -19,6 +19,9 @@ FOLDER = Path(__file__).parent / "layouts"
 # and "*" for every element of a list; "" for the value itself. " | " separates alternative places,
 # of which the first with a value is used.
 Where = str
+
+# Uses of the turns of a system before a conversation, see `thincdialog.JSONLayout.v1`.
+SystemTurns = Literal["context", "field", "drop"]
 
 # Orders of the rows of one conversation that need no column.
 AS_IN_FILE, NEWEST_FIRST = "$file", "$reversed"

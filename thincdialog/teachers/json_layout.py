@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any, List, Mapping, Optional
 
 from ..files.json_file import write_json
-from ..formats.json_layout import SystemTurns, read_layout_file
+from ..formats.json_layout import read_layout_file
 from ..formats.layout_file import (
     CorpusLayout,
+    SystemTurns,
     find_layout_file,
     layout_place,
     read_layout,
