@@ -2,7 +2,6 @@
 
 import re
 from contextlib import suppress
-from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, Dict, List, Optional
@@ -68,19 +67,19 @@ def guess_format(path: str, encoding: Optional[str] = None, is_labelled: bool = 
         return known if are_there else readable_format(path, encoding) or known
     found = None if is_arrow(path) else _format_of_text(path, first_lines(path, encoding))
     found = found or readable_format(path, encoding)
-    if found is None and is_arrow(path):
+    if found is not None:
+        return found
+    if is_arrow(path):
         names = ", ".join(map(short, [*next(read_arrow(path), {})][:8]))
         if not names:
             raise DataError(path, "holds no examples")
         text = f"has the columns {names}, and is read by no layout without a name: give one, such "
         raise DataError(path, f"{text}as messages. Texts with labels: thincdialog.Dataset.v1")
-    if found is None and (what := about(path, encoding)):
+    if what := about(path, encoding):
         raise DataError(path, f"looks like {what}")
-    if found is None:
-        first = next(iter(first_lines(path, encoding)), "")
-        text = f"its format cannot be guessed, it begins {short(first)}: {GIVE}"
-        raise DataError(path, f"{text}; see docs/load-your-data.md", 1)
-    return found
+    first = next(iter(first_lines(path, encoding)), "")
+    text = f"its format cannot be guessed, it begins {short(first)}: {GIVE}"
+    raise DataError(path, f"{text}; see docs/load-your-data.md", 1)
 
 
 def readable_format(path: str, encoding: Optional[str] = None) -> Optional[str]:
@@ -90,13 +89,12 @@ def readable_format(path: str, encoding: Optional[str] = None) -> Optional[str]:
     path (str): A plain file, or a folder of Parquet files.
     encoding (Optional[str]): Of the file, see ``Bookmark``.
     """
-    start = partial(Bookmark, encoding=encoding)
     name, lines = format_by_name(path), list[str]()
     with suppress(DialogError):
         lines = [] if is_arrow(path) else first_lines(path, encoding)
     with suppress(DialogError):
         name = name or _format_of_text(path, lines)
-        if name is not None and next(FORMATS[name](path, at=start()), None):
+        if name is not None and next(FORMATS[name](path, at=Bookmark(encoding=encoding)), None):
             return name
     if name == "parlai":  # The file has a mistake. A layout would read its fields as speakers.
         return name
@@ -106,9 +104,9 @@ def readable_format(path: str, encoding: Optional[str] = None) -> Optional[str]:
     for name, file in layouts.items():
         layout = read_layout(file)
         with suppress(DialogError):
-            if not (is_cut_so(path, layout, lines) if is_of_lines(layout) else has_values):
-                continue
-            if next(read_layout_file(path, layout, at=start()), None):
+            fits = is_cut_so(path, layout, lines) if is_of_lines(layout) else has_values
+            at = Bookmark(encoding=encoding)
+            if fits and next(read_layout_file(path, layout, at=at), None):
                 return name
     return None
 
