@@ -5,7 +5,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thincdialog.formats.answer_lines import AnswerLines
+from thincdialog.formats.answer_lines import answer_lines
 from thincdialog.formats.context import Bookmark
 from thincdialog.formats.tables import read_table
 
@@ -16,19 +16,18 @@ CELLS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0\
 def test_answer_lines_of_csv_are_read_back(tmp_path_factory, rows, delimiter):
     rows = [dict(zip(("text", "reply"), cells)) for cells in rows]
     path = tmp_path_factory.mktemp("lines") / "a.csv"
-    lines = AnswerLines("csv", delimiter)
-    text = "".join(f"{line}\n" for row in rows for line in lines(row))
+    text = "".join(f"{line}\n" for line in answer_lines(rows, "csv", [*rows[0]], delimiter))
     path.write_text(text, encoding="utf8", newline="")
     read = read_table(path, Bookmark(), delimiter=delimiter)
     assert [row for _, row in read] == rows
 
 
 def test_answer_lines_of_tsv_escape_tabs_and_line_ends():
-    lines = AnswerLines("tsv", has_header=False)
-    assert list(lines({"a": "x", "b": "y\tz\nw", "c": None, "d": 0.5})) == ["x\ty\\tz\\nw\t\t0.5"]
+    row = {"a": "x", "b": "y\tz\nw", "c": None, "d": 0.5}
+    assert list(answer_lines([row], "tsv", [*row], has_header=False)) == ["x\ty\\tz\\nw\t\t0.5"]
 
 
 def test_answer_lines_of_json_keep_everything():
     row = {"text": "\u00e9", "n": [1, None], "score": 0.25}
-    (line,) = AnswerLines("jsonl")(row)
+    (line,) = answer_lines([row], "jsonl", [*row])
     assert json.loads(line) == row and "\u00e9" in line

@@ -1,7 +1,6 @@
 """``cross-validate``: train and test on folds of the training data."""
 
 import argparse
-from itertools import chain
 from math import nan
 from typing import Any
 
@@ -52,7 +51,7 @@ ARGUMENTS = [
 def run(arguments: argparse.Namespace) -> int:
     """Train the folds and show the results; return 1 if a fold failed."""
     from ..api import cross_validate
-    from ..formats.answer_lines import AnswerLines
+    from ..formats.answer_lines import answer_lines
     from ..formats.output_file import open_output
 
     check_outputs(arguments, "errors")
@@ -69,10 +68,9 @@ def run(arguments: argparse.Namespace) -> int:
     elif found.scores:
         _show(found)
     if arguments.errors:
-        lines = AnswerLines("csv")
         rows = (row for fold in found.folds for row in fold.wrong)
         with open_output(arguments.errors, arguments.force) as write:
-            for line in chain(lines.header(COLUMNS), *map(lines, rows)):
+            for line in answer_lines(rows, "csv", COLUMNS):
                 write(line)
         messages.good(f"Wrote {arguments.errors}")
     return int(any(fold.error for fold in found.folds))

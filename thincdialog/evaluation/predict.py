@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Union
 
 from ..errors import MAX_LISTED, DataError, DialogError
-from ..formats.answer_lines import AnswerLines
+from ..formats.answer_lines import answer_lines
 from ..formats.context import BadData, Bookmark
 from ..formats.file_list import file_list
 from ..formats.guessing import check_guess, first_lines, guess_format, is_cut_so
@@ -223,11 +223,9 @@ class Answers:
         # Now the columns and the delimiter of the source are known.
         columns = self._at.columns
         delimiter = self.reading.delimiter or self._at.delimiter or ","
-        lines = AnswerLines(self.form, delimiter, columns is not None or not self.is_table)
-        if not first and columns is not None and self.form in TABLES:
-            yield from lines.header([*columns, *self.reading.taken])
-        for row in chain(first, rows):
-            yield from lines(row)
+        names = list(first[0]) if first else [*(columns or ()), *self.reading.taken]
+        has_header = columns is not None or (bool(first) and not self.is_table)
+        yield from answer_lines(chain(first, rows), self.form, names, delimiter, has_header)
 
     def _counted(self, rows: Iterator[InputRow]) -> Iterator[InputRow]:
         for row in rows:
