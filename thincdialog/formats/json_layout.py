@@ -316,11 +316,8 @@ def labelled_texts(
     episode: Episode = []
     for number in asked:
         turn, is_answered = turns[number], speakers[number + 1 : number + 2] == [answers]
-        places = [
-            turn,
-            *turns[number + 1 : number + 1 + is_answered],
-            *rows * (number == asked[-1]),
-        ]
+        places = [turn, *turns[number + 1 : number + 1 + is_answered]]
+        places += rows if number == asked[-1] else []
         found = (place.find(label_field, None) for place in places)
         label = next((one for one in found if one.value not in (None, "", [])), None)
         if label is None:
