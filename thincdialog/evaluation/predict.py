@@ -24,7 +24,6 @@ from ..formats.inputs import (
 )
 from ..formats.layout_file import CorpusLayout, layout_place, read_layout
 from ..formats.text_file import STDIN
-from ..formats.text_records import is_of_lines
 from ..training.experiment import CodeLike, Overrides, PathLike
 from ..training.trained_model import Reply, TrainedModel, check_wanted
 
@@ -183,7 +182,7 @@ class Answers:
     def _looks_like(self, layout: CorpusLayout) -> bool:
         """Return whether the source may be in the layout of the model's data."""
         path = self.files[0] if self.files else None
-        if not is_of_lines(layout):
+        if not layout.is_of_lines:
             return has_records(path)
         if path is None or not Path(path).is_file():
             return False

@@ -15,7 +15,6 @@ from .json_layout import read_layout_file
 from .layout_file import CorpusLayout, read_layout, shipped_layouts
 from .tables import read_table
 from .text_file import check_readable, is_json_lines, is_pipe, json_object, read_lines, suffix_of
-from .text_records import is_of_lines
 from .value_file import read_value
 from .wording import kind, short
 
@@ -104,7 +103,7 @@ def readable_format(path: str, encoding: Optional[str] = None) -> Optional[str]:
     for name, file in layouts.items():
         layout = read_layout(file)
         with suppress(DialogError):
-            fits = is_cut_so(path, layout, lines) if is_of_lines(layout) else has_values
+            fits = is_cut_so(path, layout, lines) if layout.is_of_lines else has_values
             at = Bookmark(encoding=encoding)
             if fits and next(read_layout_file(path, layout, at=at), None):
                 return name

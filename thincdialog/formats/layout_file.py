@@ -125,6 +125,11 @@ class CorpusLayout:
         """Whether the corpus has turns of speakers instead of examples."""
         return not self.label
 
+    @property
+    def is_of_lines(self) -> bool:
+        """Whether the layout describes how to cut the lines of a text file into records."""
+        return bool(self.separator or self.pattern or self.blocks)
+
 
 def shipped_layouts() -> Dict[str, Path]:
     """Map the name of every bundled layout to its file."""
@@ -178,12 +183,6 @@ def read_layout(path: Path) -> CorpusLayout:
     return _read_shipped(path) if path.parent == FOLDER else _read(path)
 
 
-@cache
-def _read_shipped(path: Path) -> CorpusLayout:
-    """Read a bundled layout, only once because guessing a format tries them all for each file."""
-    return _read(path)
-
-
 def _read(path: Path) -> CorpusLayout:
     values = read_value(path, most=MAX_LAYOUT)
     if not isinstance(values, dict):
@@ -217,6 +216,10 @@ def _read(path: Path) -> CorpusLayout:
     if layout.reply_to and not (layout.group and layout.turn_id):
         raise DataError(path, "'reply_to' needs 'group' and 'turn_id'")
     return layout
+
+
+# Bundled layouts are read only once, because guessing a format tries them all for each file.
+_read_shipped = cache(_read)
 
 
 def _texts(value: Any) -> Any:

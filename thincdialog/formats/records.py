@@ -10,7 +10,7 @@ from .layout_file import CorpusLayout
 from .split_column import of_split
 from .tables import NO_HEADER, read_table
 from .text_file import is_pipe, read_json_lines, suffix_of
-from .text_records import is_of_lines, read_text_records
+from .text_records import read_text_records
 from .value_file import read_value
 from .wording import kind, nearest, short
 
@@ -158,7 +158,7 @@ def _located(
     path: str, layout: CorpusLayout, where: str, at: Bookmark, **table: Any
 ) -> Iterator[Located]:
     suffix = suffix_of(path)
-    if is_of_lines(layout):
+    if layout.is_of_lines:
         lines = read_text_records(path, layout, at)
         return (Located(row, path, number, key=key) for number, row, key in lines)
     if is_arrow(path):

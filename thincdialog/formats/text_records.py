@@ -16,11 +16,6 @@ COMMENT = re.compile(r"#\s*([\w-]+)\s*[:=]\s*(.*)")
 Keyed = Tuple[int, Any, str]
 
 
-def is_of_lines(layout: CorpusLayout) -> bool:
-    """Return whether a layout describes how to cut the lines of a text file into records."""
-    return bool(layout.separator or layout.pattern or layout.blocks)
-
-
 def read_text_records(path: str, layout: CorpusLayout, at: Bookmark) -> Iterator[Keyed]:
     """Yield every record with the number of its first line and its key. Blank lines are skipped.
 
