@@ -91,6 +91,15 @@ def test_read_lines_skips_byte_order_marks_of_concatenated_files(tmp_path):
         assert lines == ["a\ufeff", "\u4f60", "c"]  # Within a line, the mark is kept.
 
 
+def test_read_lines_needs_a_mark_for_utf_16_without_an_order_of_bytes(tmp_path):
+    (tmp_path / "a").write_bytes("a\n".encode("utf-16-le"))
+    with pytest.raises(DataError, match="no byte order mark, so utf-16 .*: set utf-16-le or -be"):
+        list(text_file.read_lines(tmp_path / "a", Bookmark(encoding="utf-16")))
+    (tmp_path / "a").write_bytes("a\n".encode("utf-16"))
+    lines = list(text_file.read_lines(tmp_path / "a", Bookmark(encoding="utf-16")))
+    assert lines == [(1, "a")]
+
+
 def test_readers_refuse_damaged_gzip(reader):
     texts = (f"text {os.urandom(9).hex()}" for _ in range(999))
     packed = gzip.compress(reader.file(*texts).encode())

@@ -294,6 +294,10 @@ def opened(path: Union[str, Path], at: Optional[Bookmark] = None) -> Iterator[Tu
         line = at.end[1] if at and at.end[1] else None
         text = f"the packed data is damaged or cut off{' after this line' if line else ''}"
         raise DataError(path, f"{text} ({error}): copy the file again", line) from None
+    except UnicodeError:
+        encoding = str(at and at.encoding)
+        text = f"has no byte order mark, so {encoding} is not enough: set {encoding}-le or -be"
+        raise DataError(path, f"{text} as the encoding") from None
     except OSError as error:
         raise _unreadable(path, error) from None
 
