@@ -1,15 +1,12 @@
 """Asynchronous training: each gradient is applied when it arrives."""
 
-from typing import Any, Callable, Dict, List, Mapping
+from typing import Any, Dict, List, Mapping, Union
 
 from ...errors import ConfigError, Problem
 from ...optimizers.lazy_adam import LazyAdam
-from ...optimizers.scored_schedules import schedule_states
 from ...optimizers.shared_state import settings_of
 from ...protocol import StepReport
 from ...teachers import Teacher
-from ...training.experiment import Experiment
-from ...training.interruption import Interruption
 from ..stale_steps import describe_stale
 from .account import steps_of
 from .gradient_server import ServerReport
@@ -25,30 +22,19 @@ class AsyncRunner(RayRunner):
 
     harmless = (*RayRunner.harmless, "staleness")
 
-    def begin(
-        self,
-        experiment: Experiment,
-        teacher: Teacher,
-        interruption: Interruption,
-        note: Callable[[str], None],
-    ) -> None:
-        self._begin(experiment, interruption, note)
-        self.is_done = True
-        self._told_schedules = schedule_states(experiment.optimizer)
-        if not self.num_workers:
-            self.crew = LoneServer(self, teacher, self.bound, self.first_snapshot())
-        else:
-            self.crew = RemoteServer(self, teacher, self.bound, self.first_snapshot())
-            line = ""
-            if type(experiment.optimizer) is LazyAdam:
-                line = describe_stale(settings_of(experiment.optimizer), self.num_workers)
-            if line:
-                note(line)
+    def _make_crew(self, teacher: Teacher) -> Union[LoneServer, RemoteServer]:
+        make_crew = RemoteServer if self.num_workers else LoneServer
+        crew = make_crew(self, teacher, self.bound, self.first_snapshot())
+        optimizer = self.experiment.optimizer
+        if type(optimizer) is LazyAdam:
+            if line := describe_stale(settings_of(optimizer), self.n_workers):
+                self.note(line)
+        return crew
 
     @property
     def bound(self) -> int:
         """Maximum age of a gradient, in versions of the weights."""
-        return max(0, self.num_workers - 1) + self.settings["staleness"]
+        return self.n_workers - 1 + self.settings["staleness"]
 
     def first_snapshot(self) -> Dict[str, Any]:
         """Return the snapshot that the first server begins with."""
@@ -63,10 +49,7 @@ class AsyncRunner(RayRunner):
         return self.is_done and not self.crew.busy
 
     def take(self, step: int, room: float) -> List[StepReport]:
-        states = schedule_states(self.experiment.optimizer)
-        if states != self._told_schedules:
-            self.crew.restore_schedules(states)
-            self._told_schedules = states
+        self._tell_schedules(self.crew.restore_schedules)
         return self._reports(self.crew.take(room))
 
     def _reports(self, told: ServerReport) -> List[StepReport]:

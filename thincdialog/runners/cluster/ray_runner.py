@@ -9,6 +9,7 @@ from thinc.api import get_array_module, to_numpy
 from ...errors import Problem
 from ...evaluation.evaluate_agent import evaluate_agent
 from ...ops.alignment import aligned_zeros
+from ...optimizers.scored_schedules import schedule_states
 from ...optimizers.shared_state import has_known_steps, use_state
 from ...optimizers.state import KEY, arrays_of, optimizer_state
 from ...protocol import Learner
@@ -32,13 +33,13 @@ class RayRunner(Runner):
     of weights and optimizer. For the settings, see ``build_ray``.
 
     n_microbatches (int): Number of microbatches in a step.
+    is_done (bool): Whether the epoch is over, as far as is known.
     n_restarts (int): Number of workers that were started again.
     """
 
     harmless: Sequence[str] = HARMLESS
     experiment: Experiment
     learner: Learner
-    is_per_worker = False
     # The workers, between ``begin`` and ``end``.
     crew: Any = None
 
@@ -79,14 +80,29 @@ class RayRunner(Runner):
             refuse(text, "set one of them", "runner", "microbatches")
         return problems
 
-    def _begin(
-        self, experiment: Experiment, interruption: Interruption, note: Callable[[str], None]
+    def begin(
+        self,
+        experiment: Experiment,
+        teacher: Teacher,
+        interruption: Interruption,
+        note: Callable[[str], None],
     ) -> None:
         self.experiment, self.learner = experiment, experiment.learner
         self.interruption, self.note = interruption, note
-        each = experiment.training["accumulate_gradient"]
-        default = each * max(1, self.num_workers) if self.is_per_worker else each
+        default = experiment.training["accumulate_gradient"]
+        if self.settings["mode"] == "sync":
+            default *= self.n_workers
         self.n_microbatches: int = self.settings["microbatches"] or default
+        self.is_done = True
+        self._told_schedules = schedule_states(experiment.optimizer)
+        self.crew = self._make_crew(teacher)
+
+    def _make_crew(self, teacher: Teacher) -> Any:
+        """Start the workers, and return the object through which this process works with them.
+
+        teacher (Teacher): Teacher of the training data.
+        """
+        raise NotImplementedError
 
     def end(self) -> None:
         self.crew.end()
@@ -109,6 +125,16 @@ class RayRunner(Runner):
                 crew.end()
 
     # --- the optimizer of the run, which follows the steps of workers ----------------------
+
+    def _tell_schedules(self, restore: Callable[[Dict[str, Any]], Any]) -> None:
+        """Send workers the states of schedules that evaluations have changed.
+
+        restore (Callable[[Dict[str, Any]], Any]): Function that sends them (``schedule_states``).
+        """
+        states = schedule_states(self.experiment.optimizer)
+        if states != self._told_schedules:
+            restore(states)
+            self._told_schedules = states
 
     def optimizer_state(self) -> Dict[str, Any]:
         """Return the state of the run's optimizer, without arrays, from which workers resume."""

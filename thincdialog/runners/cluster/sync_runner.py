@@ -1,13 +1,11 @@
 """Synchronous training: bit for bit the same result with any number of workers."""
 
-from typing import Any, Callable, Dict, List, Mapping, Sequence
+from functools import partial
+from typing import Any, Dict, List, Mapping, Sequence, Union
 
 from ...errors import ConfigError, Problem
-from ...optimizers.scored_schedules import schedule_states
 from ...protocol import StepReport
 from ...teachers import Teacher
-from ...training.experiment import Experiment
-from ...training.interruption import Interruption
 from .joined_reports import joined_reports
 from .lone_peer import LonePeer
 from .pace import Pace
@@ -20,25 +18,12 @@ class SyncRunner(RayRunner):
     """Train synchronously (see ``build_ray``). One call asks workers for several steps, which they
     make together without this process."""
 
-    is_per_worker = True
-
-    def begin(
-        self,
-        experiment: Experiment,
-        teacher: Teacher,
-        interruption: Interruption,
-        note: Callable[[str], None],
-    ) -> None:
-        self._begin(experiment, interruption, note)
-        self.pace, self.is_done = Pace(), True
+    def _make_crew(self, teacher: Teacher) -> Union[LonePeer, RemotePeers]:
+        self.pace = Pace()
         if self.n_microbatches < self.num_workers:
             text = f"a step has {self.n_microbatches} microbatches for {self.num_workers} workers"
-            note(f"[runner] {text}: some have nothing to do. Set microbatches higher.")
-        self._told_schedules = schedule_states(experiment.optimizer)
-        if self.num_workers:
-            self.crew = RemotePeers(self, teacher)
-        else:
-            self.crew = LonePeer(self, teacher)
+            self.note(f"[runner] {text}: some have nothing to do. Set microbatches higher.")
+        return RemotePeers(self, teacher) if self.num_workers else LonePeer(self, teacher)
 
     def start_epoch(self, epoch: int) -> None:
         self.is_done = self._do("start_epoch", epoch)[0]
@@ -64,10 +49,7 @@ class SyncRunner(RayRunner):
 
     def _do(self, call: str, *given: Any) -> List[Any]:
         """Call a method that changes the state of every worker, after sending changed schedules."""
-        states = schedule_states(self.experiment.optimizer)
-        if states != self._told_schedules:
-            self.crew.do("restore_schedules", states)
-            self._told_schedules = states
+        self._tell_schedules(partial(self.crew.do, "restore_schedules"))
         return self.crew.do(call, *given)
 
     def settle(self) -> List[StepReport]:
