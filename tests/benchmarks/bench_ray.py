@@ -227,9 +227,8 @@ class Exchanging:
             plane.stepped([], {}) if isinstance(plane, SharedPlane) else None  # All are ready.
             began = time.perf_counter()
             total, gradients = plane.hand_over({self.worker: []}, 128, 2)
-            sums = plane.sums()
-            self.owned.add_up(gradients, sums)
-            norm = self.owned.norm(plane.all_sums(sums), 1.0 / total)
+            self.owned.add_up(gradients, plane.sums)
+            norm = self.owned.norm(plane.all_sums(), 1.0 / total)
             self.owned.step(plane.values, gradients[0].vector, 1.0 / total, norm)
             plane.stepped(self.owned.pieces, {})
             found.append(1e3 * (time.perf_counter() - began))

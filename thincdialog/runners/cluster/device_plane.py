@@ -35,7 +35,7 @@ class DevicePlane(LonePlane):
         values: Any = aligned_zeros(len(inner.values), xp)
         values.set(inner.values)
         super().__init__(values, inner.stretches, inner.slots, inner.worker)
-        self._inner, self._xp = inner, xp
+        self._inner, self._xp, self.sums = inner, xp, inner.sums
         for name, array in inner.state.items():
             self.state[name].set(array)
         self._own = pieces_of(inner.stretches, inner.worker, inner.slots.n_workers)
@@ -77,11 +77,8 @@ class DevicePlane(LonePlane):
             tables[piece.table] = rows[now].copy(), self._xp.asarray(values[now])
         return Gradient(vector, tables)
 
-    def sums(self) -> Any:
-        return self._inner.sums()
-
-    def all_sums(self, sums: Any) -> Any:
-        return self._inner.all_sums(sums)
+    def all_sums(self) -> Any:
+        return self._inner.all_sums()
 
     def stepped(self, pieces: Sequence[Piece], rows: Mapping[int, Any]) -> None:
         host = self._inner.values

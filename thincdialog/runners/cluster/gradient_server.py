@@ -4,7 +4,6 @@ import math
 from collections import Counter
 from typing import Any, Collection, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-import numpy
 from thinc.api import get_array_module, to_numpy
 from thinc.util import is_numpy_array
 
@@ -20,7 +19,7 @@ from ..stale_steps import stale_settings
 from .gradient import Gradient
 from .ledger import End, Ledger
 from .lone_plane import LonePlane
-from .owned import n_blocks_of, pieces_of
+from .owned import pieces_of
 from .owned_on_device import make_owned
 from .peer import restore_pieces
 from .slots import Slots
@@ -105,7 +104,6 @@ class GradientServer:
         pieces = pieces_of(stretches, 0, 1)
         self.owned = make_owned(pieces, optimizer, ops, self.plane.state)
         self.ledger = Ledger()
-        self._sums = numpy.zeros(n_blocks_of(stretches))
         self.version = self._limit = self._n_dropped = 0
         self._made: List[UnitReport] = []
 
@@ -180,8 +178,8 @@ class GradientServer:
         self, learned: LearnedUnit, gradient: Gradient, report: StepReport, staleness: int
     ) -> StepReport:
         scale = 1.0 / report.weight
-        self.owned.add_up([gradient], self._sums)
-        norm = self.owned.norm(self._sums, scale)
+        self.owned.add_up([gradient], self.plane.sums)
+        norm = self.owned.norm(self.plane.sums, scale)
         if not math.isfinite(norm):
             raise TrainingError("The gradient is not finite; training stopped.")
         optimizer = self.optimizer

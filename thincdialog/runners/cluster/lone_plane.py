@@ -29,6 +29,8 @@ class LonePlane:
     state (Dict[str, Floats1d]): The optimizer's arrays by name, each as long as ``values``.
     vectors (Dict[int, Floats1d]): For the number of each slot of this worker, the gradient to hand
         over; zero between steps.
+    sums (Array1d): Receives the sums of the blocks that this worker owns (see ``Owned.add_up``);
+        float64, on the host.
     """
 
     def __init__(self, values: Any, stretches: Sequence[Segment], slots: Slots, worker: int = 0):
@@ -37,7 +39,7 @@ class LonePlane:
         self.state: Dict[str, Any] = {name: aligned_zeros(n, xp) for name in ARRAYS}
         own = slots.own(worker)
         self.vectors: Dict[int, Any] = {slot: aligned_zeros(n, xp) for slot in own}
-        self.n_blocks = n_blocks_of(stretches)
+        self.sums = numpy.zeros(n_blocks_of(stretches))
 
     def hand_over(
         self, tables: Mapping[int, List[Rows]], weight: int, n_slots: int
@@ -53,13 +55,9 @@ class LonePlane:
         """
         return weight, [Gradient(self.vectors[slot], tables[slot]) for slot in range(n_slots)]
 
-    def sums(self) -> Any:
-        """Return an array for the sums of blocks (see ``Owned.add_up``): float64, on the host."""
-        return numpy.zeros(self.n_blocks)
-
-    def all_sums(self, sums: Any) -> Any:
+    def all_sums(self) -> Any:
         """Wait for the sums of all workers, and return the sums of all blocks."""
-        return sums
+        return self.sums
 
     def stepped(self, pieces: Sequence[Piece], rows: Mapping[int, Any]) -> None:
         """Hand over the changed parameters in this worker's pieces, and wait for all workers.

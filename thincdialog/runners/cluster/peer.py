@@ -124,9 +124,8 @@ class Peer:
         if not total:
             plane.stepped([], {})
             return None
-        sums = plane.sums()
-        self.owned.add_up(gradients, sums)
-        norm = self.owned.norm(plane.all_sums(sums), 1.0 / total)
+        self.owned.add_up(gradients, plane.sums)
+        norm = self.owned.norm(plane.all_sums(), 1.0 / total)
         if not math.isfinite(norm):
             raise not_finite(f"gradient of step {number}", [id for each in ids for id in each()])
         reports = _settled(reports)

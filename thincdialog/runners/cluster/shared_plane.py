@@ -77,7 +77,7 @@ class SharedPlane(LonePlane):
     ):
         arrays = self._arrays = memory.arrays
         self.stretches, self.slots, self.worker = stretches, slots, worker
-        self.values = arrays[VALUES]
+        self.values, self.sums = arrays[VALUES], arrays[SUMS]
         self.state = {name: arrays[name] for name in ARRAYS}
         self._all_vectors = [arrays[f"vector {slot}"] for slot in range(slots.n_slots)]
         self.vectors = {slot: self._all_vectors[slot] for slot in slots.own(worker)}
@@ -101,12 +101,9 @@ class SharedPlane(LonePlane):
         tables = read_rows(self._arrays, slot, self._n_tables)
         return Gradient(self._all_vectors[slot], tables)
 
-    def sums(self) -> Any:
-        return self._arrays[SUMS]
-
-    def all_sums(self, sums: Any) -> Any:
+    def all_sums(self) -> Any:
         self._meet()
-        return sums
+        return self.sums
 
     def stepped(self, pieces: Sequence[Piece], rows: Mapping[int, Any]) -> None:
         self._meet()

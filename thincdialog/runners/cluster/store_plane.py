@@ -114,10 +114,10 @@ class StorePlane(SendingPlane):
                 vector[piece.start : piece.stop] = part
         return Gradient(vector, tables)
 
-    def all_sums(self, sums: Any) -> Any:
+    def all_sums(self) -> Any:
         # Each worker has the sums of its own blocks, and zeros for all other blocks.
-        total = sums.copy()
-        for theirs in self._exchange(lambda other: sums).values():
+        total = self.sums.copy()
+        for theirs in self._exchange(lambda other: self.sums).values():
             total += theirs
         return total
 
