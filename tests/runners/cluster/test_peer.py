@@ -154,13 +154,13 @@ def test_steps_report_the_same_for_any_number_of_workers():
                 (
                     {part.norm for part in parts},
                     {part.learn_rate for part in parts},
-                    dict(report for part in parts for report in part.reports),
+                    [report for part in parts for report in part.reports],
                 )
                 for parts in steps
             ]
         )
     assert told[0] == told[1]
-    assert all(sorted(reports) == [0, 1, 2] for _, _, reports in told[0])
+    assert all(len(reports) == 3 for _, _, reports in told[0])
 
 
 @pytest.mark.parametrize("plane", ["shm", "store"])

@@ -186,7 +186,7 @@ class GradientServer:
         settings: Dict[str, float] = self.settings(optimizer)
         before = {name: getattr(optimizer, name) for name in settings}
         _set(optimizer, settings)
-        rate = getattr(optimizer, "learn_rate", None)
+        learn_rate = float(optimizer.learn_rate)
         self.owned.step(self.values, gradient.vector, scale, norm)
         _set(optimizer, before)
         optimizer.step_schedules()
@@ -196,7 +196,6 @@ class GradientServer:
         if self._n_dropped:
             counts[DROPPED] += self._n_dropped
             self._n_dropped = 0
-        learn_rate = None if rate is None else float(rate)
         return report._replace(gradient_norm=norm, learn_rate=learn_rate, counts=dict(counts))
 
     def settings(self, optimizer: Any) -> Dict[str, float]:

@@ -1,7 +1,7 @@
 """A worker of synchronous training, which makes each step together with the other workers."""
 
 import math
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
 from thinc.api import get_array_module
 
@@ -26,14 +26,14 @@ from .walk import Walk
 class StepPart(NamedTuple):
     """Hold a worker's part of the report of a step.
 
-    reports (List[Tuple[int, StepReport]]): Numbers and reports of the worker's microbatches.
+    reports (List[StepReport]): Reports of the worker's microbatches, in their order.
     norm (float): Norm of the mean gradient of the whole step, before clipping.
-    learn_rate (Optional[float]): Learning rate of the step.
+    learn_rate (float): Learning rate of the step.
     """
 
-    reports: List[Tuple[int, StepReport]]
+    reports: List[StepReport]
     norm: float
-    learn_rate: Optional[float]
+    learn_rate: float
 
 
 class PeerSteps(NamedTuple):
@@ -118,7 +118,7 @@ class Peer:
     def _step(self, number: int) -> Optional[StepPart]:
         reports, ids, tables, n_microbatches = self._learn(number)
         plane = self.plane
-        weight = sum(report.weight for _, report in reports)
+        weight = sum(report.weight for report in reports)
         n_slots = self.slots.filled(n_microbatches)
         total, gradients = plane.hand_over(tables, weight, n_slots)
         if not total:
@@ -129,19 +129,19 @@ class Peer:
         if not math.isfinite(norm):
             raise not_finite(f"gradient of step {number}", [id for each in ids for id in each()])
         reports = _settled(reports)
-        rate = getattr(self.optimizer, "learn_rate", None)
+        learn_rate = float(self.optimizer.learn_rate)
         changed = self.owned.changed_rows()
         self.owned.step(plane.values, gradients[0].vector, 1.0 / total, norm)
         self.optimizer.step_schedules()
         plane.stepped(self.owned.pieces, changed)
         self.learner.weights_changed()
-        return StepPart(reports, norm, None if rate is None else float(rate))
+        return StepPart(reports, norm, learn_rate)
 
     def _learn(self, step: int) -> Any:
         """Train on this worker's microbatches of a step, and put the gradients into its slots."""
         slots, worker = self.slots, self.plane.worker
         ops = self.parameters.ops
-        reports: List[Tuple[int, StepReport]] = []
+        reports: List[StepReport] = []
         ids: List[Callable[[], Sequence[Optional[str]]]] = []
         tables: Dict[int, List[Rows]] = {}
         sums: Dict[int, GradientSum] = {}
@@ -152,7 +152,7 @@ class Peer:
                 self.walk.skip()
             else:
                 report, of_report = self.walk.learn(step, number)
-                reports.append((number, report))
+                reports.append(report)
                 ids.append(of_report)
                 if slot == self._bound:
                     tables[slot] = self.parameters.take_rows()
@@ -194,16 +194,16 @@ class Peer:
         return self.walk.place()
 
 
-def _settled(reports: Sequence[Tuple[int, StepReport]]) -> List[Tuple[int, StepReport]]:
+def _settled(reports: Sequence[StepReport]) -> List[StepReport]:
     """Return the reports with the values of losses that are still on a device.
 
     RAISES (TrainingError): If a loss is not finite.
     """
-    losses = [report.loss for _, report in reports if isinstance(report.loss, Later)]
+    losses = [report.loss for report in reports if isinstance(report.loss, Later)]
     told = iter(settle(losses))
     return [
-        (number, report._replace(loss=next(told)) if isinstance(report.loss, Later) else report)
-        for number, report in reports
+        report._replace(loss=next(told)) if isinstance(report.loss, Later) else report
+        for report in reports
     ]
 
 

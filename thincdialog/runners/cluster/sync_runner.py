@@ -41,7 +41,7 @@ class SyncRunner(RayRunner):
         self.see_held(each.gpu_bytes for each in ran)
         self.learner.weights_changed()
         reports = [_joined([each.steps[number] for each in ran]) for number in range(n_made)]
-        counts = [sum(r.examples for part in each.steps for _, r in part.reports) for each in ran]
+        counts = [sum(r.examples for part in each.steps for r in part.reports) for each in ran]
         self.tell([count / seconds for count in counts])
         # Join the names of all workers, because a worker that owns no parameters has no arrays.
         self.crew.made(step + n_made, sorted({name for each in ran for name in each.kept}))
@@ -71,6 +71,6 @@ class SyncRunner(RayRunner):
 
 def _joined(parts: Sequence[StepPart]) -> StepReport:
     """Merge the parts of all workers into the report of a step."""
-    numbered = sorted((each for part in parts for each in part.reports), key=lambda each: each[0])
-    joined = joined_reports([report for _, report in numbered])
+    # The microbatches of each worker follow those of the worker before (see ``Slots``).
+    joined = joined_reports([report for part in parts for report in part.reports])
     return joined._replace(gradient_norm=parts[0].norm, learn_rate=parts[0].learn_rate)
