@@ -23,7 +23,7 @@ class Recipe(NamedTuple):
     code (List[Tuple[str, bytes]]): Paths and contents of the files given with --code.
     agent (Dict[str, bytes]): Contents of the saved agent's files, by their paths.
     data (Optional[Mapping[str, str]]): Checksums of the training data (``data_prints``); None for
-        workers that only evaluate.
+        processes that do not read it: a gradient server, and workers that only evaluate.
     folder (str): Folder in which the run was started, to which paths are relative.
     ops (str): Ops of the driver, because the result must not depend on the packages of a node.
     gpu_id (int): 0 if each worker has GPUs (a worker sees only its own GPUs); else -1.
@@ -67,14 +67,11 @@ def recipe_of(
     return Recipe(config, code, agent, data, *given)
 
 
-def make_experiment(
-    recipe: Recipe, node: str, with_data: bool = True
-) -> Tuple[Experiment, Optional[Teacher]]:
+def make_experiment(recipe: Recipe, node: str) -> Tuple[Experiment, Optional[Teacher]]:
     """Build the experiment of a recipe in another process, with its agent and the training data.
 
     recipe (Recipe): The recipe of the run.
     node (str): Name of this node, for errors.
-    with_data (bool): Whether this process is a worker, which also needs the training data.
     RETURNS (Tuple[Experiment, Optional[Teacher]]): The experiment, and the teacher of the training
         data, or None.
     RAISES (DialogError): If code, data or devices of this node differ from those of the run.
@@ -91,8 +88,7 @@ def make_experiment(
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_bytes(content)
         try:
-            gpu_id = recipe.gpu_id if with_data else -1
-            overrides = {"system.gpu_id": gpu_id, "system.ops": recipe.ops}
+            overrides = {"system.gpu_id": recipe.gpu_id, "system.ops": recipe.ops}
             experiment = Experiment.from_config(recipe.config, overrides, code=code)
         except ConfigError as error:
             problems = "; ".join(problem.text for problem in error.problems)
@@ -112,7 +108,7 @@ def make_experiment(
             teacher = None
             if recipe.data is not None:
                 experiment.use_examples(sys.stderr, "none")
-                teacher = _training_data(experiment, recipe.data, node) if with_data else None
+                teacher = _training_data(experiment, recipe.data, node)
             experiment.agent.from_disk(folder / "agent", tokenizer=experiment.tokenizer)
             if recipe.data is not None:
                 experiment.use_tokens(sys.stderr, "none")

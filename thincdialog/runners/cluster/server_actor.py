@@ -7,6 +7,7 @@ from ...config import build_block
 from ...loader.failure import Failure
 from ...models.gradient_sum import dense_slices
 from ...ops.alignment import aligned_zeros
+from ...training.experiment import Experiment
 from ..mapped_arrays import MappedArrays
 from .gradient import Gradient
 from .gradient_server import GradientServer, LearnedUnit
@@ -19,8 +20,8 @@ class ServerActor:
     an exception as a ``Failure``.
     """
 
-    def __init__(self) -> None:
-        self.memory: Optional[MappedArrays] = None
+    experiment: Experiment
+    memory: Optional[MappedArrays]
 
     def make(self, recipe: Recipe) -> int:
         """Build the experiment.
@@ -28,7 +29,9 @@ class ServerActor:
         recipe (Recipe): The recipe of the run.
         RETURNS (int): The process id.
         """
-        self.experiment, _ = make_experiment(recipe, "of the server", with_data=False)
+        # The server is on the host, and needs no data.
+        own = recipe._replace(data=None, gpu_id=-1)
+        self.experiment, _ = make_experiment(own, "of the server")
         return os.getpid()
 
     def begin(self, saved: Any, owed: List[int], bound: int, n_workers: int, memory: Any) -> bool:
