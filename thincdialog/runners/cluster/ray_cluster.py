@@ -11,9 +11,11 @@ import time
 from contextlib import contextmanager, suppress
 from typing import Any, Dict, Iterator, List, Optional
 
-from ...errors import DialogError, MissingPackageError
+from ...errors import DialogError, importing
 from ...signals import SIGNALS
 
+# What the package ``ray`` is needed for, for the error if it is not installed.
+NEED = '[runner] @runners = "thincdialog.Ray.v1" with num_workers above 0'
 # How long to wait for processors that other runs are about to release.
 FREE_SECONDS = 10.0
 # How long to wait for an answer of a cluster.
@@ -30,24 +32,6 @@ GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0"
 SETTINGS_FRAME = 4
 # Environment variables that switch off messages of Ray that are of no use to a user.
 QUIET = {"RAY_SCHEDULER_EVENTS": "0", "RAY_USAGE_STATS_ENABLED": "0"}
-
-
-def missing_ray() -> MissingPackageError:
-    """Return the error to raise if the package ``ray`` is not installed."""
-    need = '[runner] @runners = "thincdialog.Ray.v1" with num_workers above 0'
-    return MissingPackageError("ray", "ray", need)
-
-
-def import_ray() -> Any:
-    """Import the package ``ray``, and return it.
-
-    RAISES (MissingPackageError): If it is not installed.
-    """
-    try:
-        import ray
-    except ImportError:
-        raise missing_ray() from None
-    return ray
 
 
 def is_place(address: str) -> bool:
@@ -143,7 +127,9 @@ class RayCluster:
         object_store_memory: Optional[int],
         plane: str = "auto",
     ):
-        self.ray = import_ray()
+        with importing("ray", NEED):
+            import ray
+        self.ray: Any = ray
         self.is_here_only, self.is_near = plane == "shm", plane != "store"
         self._is_ours, self.folder = False, ""
         self._printing: Any = None
@@ -256,6 +242,10 @@ class RayCluster:
         """Id of the node on which this process runs."""
         return self.ray.get_runtime_context().get_node_id()
 
+    def _of_nodes(self, amounts: Dict[str, Dict[str, float]]) -> List[Dict[str, float]]:
+        """Return the amounts of resources of the nodes that workers may run on."""
+        return [amounts.get(self.node, {})] if self.is_here_only else list(amounts.values())
+
     def _places(self, amounts: Dict[str, Dict[str, float]], n_gpus: float) -> int:
         """Return how many workers fit into resources. A worker needs all of its resources on one
         node.
@@ -264,9 +254,7 @@ class RayCluster:
         n_gpus (float): GPUs for each worker.
         """
         found = 0
-        for node, amount in amounts.items():
-            if self.is_here_only and node != self.node:
-                continue
+        for amount in self._of_nodes(amounts):
             n = int(amount.get("CPU", 0))
             if n_gpus:
                 n = min(n, _units(amount.get("GPU", 0)) // _units(n_gpus))
@@ -293,11 +281,7 @@ class RayCluster:
         where = "this node" if self.is_here_only else "the Ray cluster"
         needed = {"CPU": float(n_workers), "GPU": n_workers * n_gpus}
         for kind, amount in needed.items():
-            there = sum(
-                amounts.get(kind, 0.0)
-                for node, amounts in whole.items()
-                if node == self.node or not self.is_here_only
-            )
+            there = sum(of_node.get(kind, 0.0) for of_node in self._of_nodes(whole))
             if amount > there:
                 what = "num_gpus_per_worker" if kind == "GPU" else "num_workers"
                 hint = f"set {what} lower, or add nodes"

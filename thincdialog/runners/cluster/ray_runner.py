@@ -6,7 +6,7 @@ from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Seque
 import numpy
 from thinc.api import get_array_module, to_numpy
 
-from ...errors import Problem
+from ...errors import MissingPackageError, Problem
 from ...evaluation.evaluate_agent import evaluate_agent
 from ...ops.alignment import aligned_zeros
 from ...optimizers.scored_schedules import schedule_states
@@ -17,7 +17,7 @@ from ...teachers import Teacher
 from ...training.experiment import Experiment
 from ...training.interruption import Interruption
 from ...training.runner import Runner
-from .ray_cluster import missing_ray
+from .ray_cluster import NEED
 from .remote_crew import RemoteCrew
 
 # Settings that do not change the result by a single bit, if all workers have the same kind of
@@ -61,7 +61,8 @@ class RayRunner(Runner):
             problems.append(Problem(checked.where(*where), text, hint))
 
         if self.num_workers and find_spec("ray") is None:
-            refuse(str(missing_ray()), "or set num_workers = 0", "runner")
+            missing = MissingPackageError("ray", "ray", NEED)
+            refuse(str(missing), "or set num_workers = 0", "runner")
         if experiment.agent.learns and not experiment.learner.has_gradient:
             text = (
                 f"[agent] '{experiment.agent.id}' learns example by example: it has no gradient "
