@@ -36,12 +36,13 @@ class WorkerActor:
     exception as a ``Failure``.
     """
 
+    experiment: Experiment
+    teacher: Any
+
     def __init__(self) -> None:
         self._era, self._mailbox, self._communicator = 0, Mailbox(), Communicator()
         # The last era that was abandoned because other workers are gone.
         self._lost = 0
-        self.experiment: Optional[Experiment] = None
-        self.teacher: Any = None
         self.peer: Any = None
         self._evaluated: Dict[str, Teacher] = {}
         self._n_parleys = 0  # Parleys of evaluations.
@@ -92,7 +93,6 @@ class WorkerActor:
 
     def _make_peer(self) -> Experiment:
         """Make the ``Peer`` of this worker, unless it exists, and return the experiment."""
-        assert self.experiment is not None
         if self.peer is None:
             with self.experiment.working():
                 self.peer = Peer(self.experiment, self.teacher)
@@ -204,7 +204,6 @@ class WorkerActor:
         origin (Mapping[str, Any]): The current epoch (see ``StatelessWorker.go_to``).
         RETURNS (bool): Whether the memory can be opened from here.
         """
-        assert self.experiment is not None
         try:
             mapped = None if memory is None else MappedArrays.open(memory)
         except OSError:
@@ -255,7 +254,6 @@ class WorkerActor:
         RETURNS (Share): The metrics, and the recorder.
         """
         experiment = self.experiment
-        assert experiment is not None
         with ExitStack() as stack:
             stack.enter_context(experiment.working())
             stack.enter_context(tolerating(unlabelled=self._unlabelled))

@@ -2,11 +2,10 @@
 
 from functools import partial
 from itertools import count
-from typing import Any, Callable, Dict, List, Mapping, Sequence, Union
+from typing import Any, Callable, Dict, List, Mapping, Union
 
 from ...errors import ConfigError, Problem
 from ...ops.alignment import aligned_zeros
-from ...optimizers.row_sparse import Segment
 from ..mapped_arrays import MappedArrays
 from .shared_memory import shared_memory
 from .shared_plane import VALUES, abort, shared_layout
@@ -104,18 +103,16 @@ class GatheredPlanes:
 Planes = Union[SharedPlanes, GatheredPlanes]
 
 
-def make_planes(
-    runner: Any, team: Any, stretches: Sequence[Segment], snapshot: Mapping[str, Any]
-) -> Planes:
+def make_planes(runner: Any, team: Any, snapshot: Mapping[str, Any]) -> Planes:
     """Connect all workers of a team, with the plane that the settings choose, or with the first
     plane that works.
 
     runner (RayRunner): Runner of the run.
     team (Team): The workers.
-    stretches (Sequence[Segment]): Segments that make up the parameters.
     snapshot (Mapping[str, Any]): State that workers begin with (``RayRunner.snapshot``).
     RAISES (ConfigError): If the chosen plane does not work.
     """
+    stretches = runner.learner.parameters.stretches
     slots = Slots(runner.n_microbatches, len(team.actors))
     state = snapshot["state"]
 

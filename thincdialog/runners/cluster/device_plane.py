@@ -55,18 +55,17 @@ class DevicePlane(LonePlane):
             for now in self._foreign:
                 gradient.vector[now].fill(0)
         total, gradients = inner.hand_over(sent, weight, n_slots)
-        for slot, gradient in enumerate(gradients):
-            if slot not in own:
-                own[slot] = self._on_device(slot, gradient)
-        return total, [own[slot] for slot in range(n_slots)]
+        return total, [
+            own[slot] if slot in own else self._on_device(slot, gradient)
+            for slot, gradient in enumerate(gradients)
+        ]
 
     def _on_device(self, slot: int, gradient: Gradient) -> Gradient:
         """Copy another worker's gradient to the device, for the pieces that this worker owns."""
         if slot not in self._scratch:
             self._scratch[slot] = aligned_zeros(len(self.values), self._xp)
-        vector, tables = self._scratch[slot], list(gradient.tables)
-        for number, (rows, values) in enumerate(tables):
-            tables[number] = rows[:0], self._xp.asarray(values[:0])
+        vector, asarray = self._scratch[slot], self._xp.asarray
+        tables = [(rows[:0], asarray(values[:0])) for rows, values in gradient.tables]
         for piece in self._own:
             if not piece.width:
                 now = slice(piece.start, piece.stop)
@@ -74,7 +73,7 @@ class DevicePlane(LonePlane):
                 continue
             rows, values = gradient.tables[piece.table]
             now = piece.rows_among(rows)
-            tables[piece.table] = rows[now].copy(), self._xp.asarray(values[now])
+            tables[piece.table] = rows[now].copy(), asarray(values[now])
         return Gradient(vector, tables)
 
     def all_sums(self) -> Any:

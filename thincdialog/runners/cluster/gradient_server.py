@@ -4,15 +4,14 @@ import math
 from collections import Counter
 from typing import Any, Collection, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-from thinc.api import get_array_module, to_numpy
-from thinc.util import is_numpy_array
+from thinc.api import get_array_module
 
 from ...errors import TrainingError
 from ...optimizers.lazy_adam import LazyAdam
 from ...optimizers.row_sparse import Segment
 from ...optimizers.scored_schedules import restore_schedules
 from ...optimizers.shared_state import settings_of
-from ...optimizers.state import ARRAYS, optimizer_state
+from ...optimizers.state import optimizer_state
 from ...protocol import StepReport
 from ...training.log_rows import STALENESS
 from ..stale_steps import stale_settings
@@ -217,23 +216,18 @@ class GradientServer:
         restore_schedules(self.optimizer, states)
 
     def snapshot(self) -> Dict[str, Any]:
-        """Return a copy of the whole state, from which another server can resume. It includes the
-        reports that ``take`` has not returned yet."""
+        """Return a copy of the whole state of a server on the host, from which another server can
+        resume. It includes the reports that ``take`` has not returned yet."""
         kept = self.owned.kept()
         return {
             "version": self.version,
             "untold": list(self._made),
             "n_dropped": self._n_dropped,
             "ledger": self.ledger.state(),
-            "weights": _copy(self.values),
-            "arrays": {name: _copy(self.plane.state[name]) for name in ARRAYS if name in kept},
+            "weights": self.values.copy(),
+            "arrays": {name: self.plane.state[name].copy() for name in kept},
             "state": {**optimizer_state(self.optimizer)[0], "kept": kept},
         }
-
-
-def _copy(array: Any) -> Any:
-    """Return a copy of an array on the host."""
-    return to_numpy(array) if not is_numpy_array(array) else array.copy()
 
 
 def _set(optimizer: Any, settings: Mapping[str, Any]) -> None:

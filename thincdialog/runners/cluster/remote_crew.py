@@ -71,28 +71,24 @@ class RemoteCrew:
 
         RAISES (WorkerError): If more workers have died than ``max_restarts`` allows.
         """
-        # A signal must not save a run that is only partly recovered.
-        with self.runner.interruption.shielding():
-            self._recover(death)
-
-    def _recover(self, death: Died) -> None:
-        runner, began = self.runner, time.monotonic()
+        runner, began, what = self.runner, time.monotonic(), ""
         most = runner.settings["max_restarts"]
-        while True:
-            runner.n_restarts += max(1, len(death.workers))
-            if runner.n_restarts > most:
-                text = (
-                    f"{death.who} died, and [runner] max_restarts = {most}: set it higher, and "
-                    f"continue with --resume. Ray says: {death}"
-                )
-                raise WorkerError(min(death.workers, default=0), text)
-            try:
-                what = self._replace(death)
-                break
-            except Died as another:
-                death = another
-        seconds = time.monotonic() - began
-        runner.note(f"[runner] {what} ({seconds:.1f} seconds; {runner.n_restarts} so far)")
+        # A signal must not save a run that is only partly recovered.
+        with runner.interruption.shielding():
+            while not what:
+                runner.n_restarts += max(1, len(death.workers))
+                if runner.n_restarts > most:
+                    text = (
+                        f"{death.who} died, and [runner] max_restarts = {most}: set it higher, and "
+                        f"continue with --resume. Ray says: {death}"
+                    )
+                    raise WorkerError(min(death.workers, default=0), text)
+                try:
+                    what = self._replace(death)
+                except Died as another:
+                    death = another
+            seconds = time.monotonic() - began
+            runner.note(f"[runner] {what} ({seconds:.1f} seconds; {runner.n_restarts} so far)")
 
     def _replace(self, death: Died) -> str:
         """Continue without the dead workers, and return a description of the event for the log.

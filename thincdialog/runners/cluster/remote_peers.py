@@ -25,7 +25,6 @@ class RemotePeers(RemoteCrew):
 
     def _begin(self) -> None:
         super()._begin()
-        self.stretches = self.learner.parameters.stretches
         self._saved = self.runner.snapshot()
         self._weave(self._saved)
         self._snapshot()
@@ -34,7 +33,7 @@ class RemotePeers(RemoteCrew):
         """Connect all current workers, beginning with a snapshot."""
         old = self.planes
         try:
-            self.planes = make_planes(self.runner, self.team, self.stretches, snapshot)
+            self.planes = make_planes(self.runner, self.team, snapshot)
             self.team.abort = self.planes.abort
         finally:
             if old is not None:

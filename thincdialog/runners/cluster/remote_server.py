@@ -1,6 +1,7 @@
 """The server and the workers of asynchronous training, in processes that Ray watches."""
 
 import time
+from collections import Counter
 from typing import Any, Dict, List, Mapping, Optional
 
 from ...teachers import Teacher
@@ -54,7 +55,7 @@ class RemoteServer(RemoteCrew):
         self.origin: Dict[str, Any] = {}
         self._is_over = True
         self._heard = self._told_at = time.monotonic()
-        self._examples: Dict[int, int] = {}
+        self._examples: Counter = Counter()  # By worker, since ``_told_at``.
         self._stale = ""
         super().__init__(runner, teacher)
 
@@ -197,8 +198,7 @@ class RemoteServer(RemoteCrew):
         """Update the status line with the speeds of workers and the last staleness."""
         now = time.monotonic()
         for made in steps:
-            so_far = self._examples.get(made.worker, 0)
-            self._examples[made.worker] = so_far + made.report.examples
+            self._examples[made.worker] += made.report.examples
             for name in made.report.counts:
                 if name.startswith(STALENESS):
                     self._stale = f"staleness {name[len(STALENESS) :]}"
@@ -206,8 +206,8 @@ class RemoteServer(RemoteCrew):
         if since < TAKE_SECONDS:
             return
         numbers = range(len(self.team.actors))
-        rates = [self._examples.get(worker, 0) / since for worker in numbers]
-        self._examples, self._told_at = {}, now
+        rates = [self._examples[worker] / since for worker in numbers]
+        self._examples, self._told_at = Counter(), now
         self.runner.tell(rates, self._stale)
 
     def settle(self) -> ServerReport:

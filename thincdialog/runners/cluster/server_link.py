@@ -65,11 +65,9 @@ class ServerLink:
         except self.ray.exceptions.RayActorError:
             raise ServerDied from None
         if isinstance(answer, Failure):
-            raise (
-                TrainingError(answer.text)
-                if not answer.traceback
-                else DialogError(f"{answer.text}\n{answer.traceback}")
-            )
+            if answer.traceback:
+                raise DialogError(f"{answer.text}\n{answer.traceback}")
+            raise TrainingError(answer.text)
         if gradient is not None and self.memory is None:
             for now in self.dense:
                 gradient.vector[now] = 0
