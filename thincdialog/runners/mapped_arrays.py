@@ -92,22 +92,21 @@ class MappedArrays:
         mapping (MappedMemory): The attribute ``mapping`` of the other process's object.
         RAISES (OSError): If this process cannot open the memory.
         """
-        handle = os.open(mapping.path, os.O_RDWR)
+        return cls._of_handle(os.open(mapping.path, os.O_RDWR), mapping)
+
+    @classmethod
+    def _of_handle(cls, handle: int, mapping: MappedMemory) -> "MappedArrays":
+        """Map the memory of an open file, and close the file."""
+        opened = object.__new__(cls)
+        opened.mapping = mapping
         try:
             if os.fstat(handle).st_size != mapping.size:
                 raise FileNotFoundError(mapping.path)
-            opened = cls._of_handle(handle, mapping)
+            opened._take(handle)
         finally:
             os.close(handle)
         if opened._memory[: len(mapping.mark)] != mapping.mark:
             raise FileNotFoundError(mapping.path)
-        return opened
-
-    @classmethod
-    def _of_handle(cls, handle: int, mapping: MappedMemory) -> "MappedArrays":
-        opened = object.__new__(cls)
-        opened.mapping = mapping
-        opened._take(handle)
         return opened
 
     def __reduce__(self) -> Tuple[Any, ...]:
@@ -127,11 +126,7 @@ class MappedArrays:
 
 
 def _attach(duplicate: Any, mapping: MappedMemory) -> MappedArrays:
-    handle = duplicate.detach()
-    try:
-        return MappedArrays._of_handle(handle, mapping)
-    finally:
-        os.close(handle)
+    return MappedArrays._of_handle(duplicate.detach(), mapping)
 
 
 def _size(shape: Tuple[int, ...], dtype: str) -> int:
