@@ -158,8 +158,7 @@ class Hogwild(Runner):
         if at_once < n:
             few = f"{at_once} of {n} workers at a time"
             note(f"[runner] {few}: there are no more processors")
-        line = describe_stale(settings, at_once)
-        if line:
+        if line := describe_stale(settings, at_once):
             note(line)
 
     def end(self) -> None:

@@ -65,8 +65,7 @@ class AsyncRunner(RayRunner):
         return self._reports(self.crew.settle())
 
     def state(self) -> Dict[str, Any]:
-        place = {"origin": self.crew.origin, "ledger": self.crew.ledger()}
-        return {**place, "unit": self.n_microbatches}
+        return {**self.crew.state(), "unit": self.n_microbatches}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         if state.get("unit") != self.n_microbatches:

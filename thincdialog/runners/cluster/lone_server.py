@@ -66,9 +66,9 @@ class LoneServer:
         """Return the remaining reports; no step is in progress between calls."""
         return self.server.take()
 
-    def ledger(self) -> Dict[str, Any]:
-        """Return the current state of the server's ledger."""
-        return self.server.ledger.state()
+    def state(self) -> Dict[str, Any]:
+        """Return the position in the epoch, as the arguments of ``restore``."""
+        return {"origin": self.origin, "ledger": self.server.ledger.state()}
 
     def end(self) -> None:
         """Shut down the world."""

@@ -129,6 +129,11 @@ class RemoteServer(RemoteCrew):
         self.surely(lambda: self.team.each("go_to", self.origin))
         self._is_over = False
 
+    def state(self) -> Dict[str, Any]:
+        """Return the position in the epoch, as the arguments of ``restore``. Call this after
+        ``settle``, which gets the current ledger from the server."""
+        return {"origin": self.origin, "ledger": self.account.saved["ledger"]}
+
     def restore(self, origin: Mapping[str, Any], ledger: Mapping[str, Any]) -> None:
         """Resume the epoch that began at ``origin``, with the units of ``ledger``."""
         self.origin = dict(origin)
@@ -232,11 +237,6 @@ class RemoteServer(RemoteCrew):
         return NOTHING._replace(made=made, is_over=self._is_over)
 
     # --- deaths ---------------------------------------------------------------------------
-
-    def ledger(self) -> Dict[str, Any]:
-        """Return the ledger of the last snapshot, which is the current one if no worker is busy."""
-        ledger: Dict[str, Any] = self.account.saved["ledger"]
-        return ledger
 
     def _replace(self, death: Died) -> str:
         if death.is_server:
