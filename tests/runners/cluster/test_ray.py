@@ -300,7 +300,7 @@ def test_ray_asynchronous_a_server_that_dies_as_an_epoch_ends_changes_no_count(
     settle, dead = AsyncRunner.settle, []
 
     def killing_settle(runner):
-        if runner.is_done and not dead:
+        if runner.crew.is_over and not dead:
             dead.append(server(runner.crew))
             os.kill(dead[0], 9)
         return settle(runner)
@@ -328,11 +328,11 @@ def test_ray_asynchronous_a_dead_server_changes_no_result_of_one_worker(
     listen, dead = RemoteServer._listen, []
 
     def killing_listen(crew, seconds):
-        told = listen(crew, seconds)
+        made = listen(crew, seconds)
         if crew.account.n_told >= 3 and not dead:
             dead.append(server(crew))
             os.kill(dead[0], 9)
-        return told
+        return made
 
     monkeypatch.setattr(RemoteServer, "_listen", killing_listen)
     given = {"mode": "async", "microbatches": 1, "snapshot_every": 2}
@@ -407,11 +407,11 @@ def interrupting(monkeypatch, act, least=1):
     listen, signals = RemoteServer._listen, [signal.SIGTERM]
 
     def signalling_listen(crew, seconds):
-        told = listen(crew, seconds)
-        if told.made and signals and crew.account.n_told >= least:
+        made = listen(crew, seconds)
+        if made and signals and crew.account.n_told >= least:
             act(crew)
             signal.raise_signal(signals.pop())
-        return told
+        return made
 
     monkeypatch.setattr(RemoteServer, "_listen", signalling_listen)
 

@@ -9,7 +9,7 @@ from ...protocol import StepReport
 from ...teachers import Teacher
 from ..stale_steps import describe_stale
 from .account import steps_of
-from .gradient_server import ServerReport
+from .gradient_server import UnitReport
 from .ledger import Ledger
 from .lone_server import LoneServer
 from .ray_runner import RayRunner
@@ -43,20 +43,18 @@ class AsyncRunner(RayRunner):
 
     def start_epoch(self, epoch: int) -> None:
         self.crew.start_epoch(epoch)
-        self.is_done = False
 
     def epoch_done(self) -> bool:
-        return self.is_done and not self.crew.busy
+        return self.crew.is_over and not self.crew.busy
 
     def take(self, step: int, room: float) -> List[StepReport]:
         self._tell_schedules(self.crew.restore_schedules)
         return self._reports(self.crew.take(room))
 
-    def _reports(self, told: ServerReport) -> List[StepReport]:
-        self.is_done = told.is_over
-        steps = steps_of(told.made)
+    def _reports(self, made: List[UnitReport]) -> List[StepReport]:
+        steps = steps_of(made)
         self._follow(len(steps))
-        self.see_held(each.gpu_bytes for each in told.made)
+        self.see_held(each.gpu_bytes for each in made)
         if steps:
             self.crew.tell(steps)
         return [step.report for step in steps]
@@ -74,4 +72,3 @@ class AsyncRunner(RayRunner):
             hint = "set mode and microbatches as they were, or start from scratch"
             raise ConfigError([Problem("", text, hint)])
         self.crew.restore(state["origin"], state["ledger"])
-        self.is_done = False

@@ -6,7 +6,7 @@ from typing import Any, Dict, List, Mapping, Tuple
 from ...config import build_block
 from ...teachers import Teacher
 from .account import steps_of
-from .gradient_server import GradientServer, ServerReport, UnitReport
+from .gradient_server import GradientServer, UnitReport
 from .pace import Pace
 from .ray_runner import RayRunner
 from .stateless_worker import StatelessWorker
@@ -49,22 +49,27 @@ class LoneServer:
         """Take over changed schedules (see ``GradientServer.restore_schedules``)."""
         self.server.restore_schedules(states)
 
-    def take(self, room: float) -> ServerReport:
-        """Make at most ``room`` steps, and return their reports."""
+    @property
+    def is_over(self) -> bool:
+        """Whether the epoch is over, or no epoch has begun."""
+        return not self.origin or self.server.ledger.is_over
+
+    def take(self, room: float) -> List[UnitReport]:
+        """Make at most ``room`` steps, and return the reports of new units."""
         self.server.end_at(self.server.version + self.pace.begin(room))
         self.worker.work(partial(self.server.exchange, 0))
-        told = self.server.take()
-        self.pace.end(len(steps_of(told.made)))
-        return told
+        made = self.server.take().made
+        self.pace.end(len(steps_of(made)))
+        return made
 
     def tell(self, steps: List[UnitReport]) -> None:
         """Give the run's optimizer the current state, after ``steps`` were made."""
         self.runner.bind(self.server.plane.state, self.server.owned.kept())
         self.runner.learner.weights_changed()
 
-    def settle(self) -> ServerReport:
+    def settle(self) -> List[UnitReport]:
         """Return the remaining reports; no step is in progress between calls."""
-        return self.server.take()
+        return self.server.take().made
 
     def state(self) -> Dict[str, Any]:
         """Return the position in the epoch, as the arguments of ``restore``."""

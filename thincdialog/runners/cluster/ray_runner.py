@@ -33,7 +33,6 @@ class RayRunner(Runner):
     of weights and optimizer. For the settings, see ``build_ray``.
 
     n_microbatches (int): Number of microbatches in a step.
-    is_done (bool): Whether the epoch is over, as far as is known.
     n_restarts (int): Number of workers that were started again.
     """
 
@@ -94,7 +93,6 @@ class RayRunner(Runner):
         if self.settings["mode"] == "sync":
             default *= self.n_workers
         self.n_microbatches: int = self.settings["microbatches"] or default
-        self.is_done = True
         self._told_schedules = schedule_states(experiment.optimizer)
         self.crew = self._make_crew(teacher)
 

@@ -18,7 +18,6 @@ from .team import Died
 
 # How long ``take`` waits for steps before the training loop checks the time again.
 TAKE_SECONDS = 0.2
-NOTHING = ServerReport([], 0, [], False)
 
 
 def n_shares(teacher: Teacher, n_workers: int) -> int:
@@ -42,6 +41,7 @@ class RemoteServer(RemoteCrew):
     first (Mapping[str, Any]): Snapshot that the server begins with.
     busy (Dict[ObjectRef, int]): Calls that have not returned, and the numbers of their workers.
     n_shares (int): Number of shares of the data, each of which one worker reads.
+    is_over (bool): Whether the epoch is over, as far as is known.
     """
 
     def __init__(self, runner: RayRunner, teacher: Teacher, bound: int, first: Dict[str, Any]):
@@ -53,7 +53,7 @@ class RemoteServer(RemoteCrew):
         self.memory: Optional[MappedArrays] = None
         # Where the epoch began (``GradientServer.start_epoch``).
         self.origin: Dict[str, Any] = {}
-        self._is_over = True
+        self.is_over = True
         self._heard = self._told_at = time.monotonic()
         self._examples: Counter = Counter()  # By worker, since ``_told_at``.
         self._stale = ""
@@ -127,7 +127,7 @@ class RemoteServer(RemoteCrew):
 
         self.surely(attempt)
         self.surely(lambda: self.team.each("go_to", self.origin))
-        self._is_over = False
+        self.is_over = False
 
     def state(self) -> Dict[str, Any]:
         """Return the position in the epoch, as the arguments of ``restore``. Call this after
@@ -138,7 +138,7 @@ class RemoteServer(RemoteCrew):
         """Resume the epoch that began at ``origin``, with the units of ``ledger``."""
         self.origin = dict(origin)
         self.account.save({**self.account.saved, "ledger": dict(ledger)})
-        self._is_over = False
+        self.is_over = False
 
         def attempt() -> None:
             self._ask("restore_ledger", ledger)
@@ -157,8 +157,8 @@ class RemoteServer(RemoteCrew):
 
     # --- steps ----------------------------------------------------------------------------
 
-    def take(self, room: float) -> ServerReport:
-        """Wait for a moment, and return the reports of new steps.
+    def take(self, room: float) -> List[UnitReport]:
+        """Wait for a moment, and return the reports of new units.
 
         room (float): Largest number of steps to make.
         """
@@ -170,8 +170,8 @@ class RemoteServer(RemoteCrew):
             return self._listen(TAKE_SECONDS)
         except Died as death:
             self.recover(death)
-            self._is_over = False
-            return NOTHING
+            self.is_over = False
+            return []
 
     def _send_out(self) -> None:
         for number, actor in enumerate(self.team.actors):
@@ -179,7 +179,7 @@ class RemoteServer(RemoteCrew):
                 self.busy[actor.call.remote("work")] = number
         self._heard = time.monotonic()
 
-    def _listen(self, seconds: float) -> ServerReport:
+    def _listen(self, seconds: float) -> List[UnitReport]:
         """Return the new reports, and remove calls that have returned from ``busy``."""
         done = self.team.look(self.busy, self._heard, seconds)
         for ref in done:
@@ -189,12 +189,12 @@ class RemoteServer(RemoteCrew):
         told: ServerReport = self._ask("take")
         if told.made or done:
             self._heard = time.monotonic()
-        told = told._replace(made=self.account.new(told))
-        self._is_over = told.is_over
+        made = self.account.new(told)
+        self.is_over = told.is_over
         n_since = told.version - self.account.saved["version"]
         if n_since >= self.runner.settings["snapshot_every"]:
             self.surely(self._save)
-        return told
+        return made
 
     def _save(self) -> None:
         self.account.save(self._ask("snapshot"))
@@ -215,11 +215,9 @@ class RemoteServer(RemoteCrew):
         self._examples, self._told_at = Counter(), now
         self.runner.tell(rates, self._stale)
 
-    def settle(self) -> ServerReport:
-        """Wait until no worker is busy, and take over the weights and the optimizer's state.
-
-        RETURNS (ServerReport): Reports of the units since the last call.
-        """
+    def settle(self) -> List[UnitReport]:
+        """Wait until no worker is busy, take over the weights and the optimizer's state, and return
+        the reports of new units."""
         made: List[UnitReport] = []
         while True:
             try:
@@ -230,11 +228,11 @@ class RemoteServer(RemoteCrew):
                 if not self.busy and not self.account.owed:
                     self._save()
                     break
-                made += self._listen(TAKE_SECONDS).made
+                made += self._listen(TAKE_SECONDS)
             except Died as death:
                 self.recover(death)
         self.runner.take_over(self.account.saved, {})
-        return NOTHING._replace(made=made, is_over=self._is_over)
+        return made
 
     # --- deaths ---------------------------------------------------------------------------
 

@@ -19,7 +19,7 @@ class SyncRunner(RayRunner):
     make together without this process."""
 
     def _make_crew(self, teacher: Teacher) -> Union[LonePeer, RemotePeers]:
-        self.pace = Pace()
+        self.pace, self.is_done = Pace(), True
         if self.n_microbatches < self.num_workers:
             text = f"a step has {self.n_microbatches} microbatches for {self.num_workers} workers"
             self.note(f"[runner] {text}: some have nothing to do. Set microbatches higher.")
