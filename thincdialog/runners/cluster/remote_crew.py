@@ -106,11 +106,10 @@ class RemoteCrew:
         if missing > 0:
             # The resources of dead workers may not be free yet.
             until = time.monotonic() + (0.0 if team.actors else FREE_SECONDS)
-            while not (room := self.cluster.fitting(missing, self.n_gpus)):
-                if time.monotonic() >= until:
-                    break
+            fitting = self.cluster.fitting
+            while not (n := fitting(missing, self.n_gpus)) and time.monotonic() < until:
                 time.sleep(0.05)
-            team.start(room, self.recipe)
+            team.start(n, self.recipe)
         if not team.actors and not team.join(at_least=1):
             raise WorkerError(0, "it was the last worker, and died; no other one could start")
 

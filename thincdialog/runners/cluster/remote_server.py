@@ -258,12 +258,10 @@ class RemoteServer(RemoteCrew):
 
     def _take_in(self) -> None:
         """Take in workers that have started, and start missing ones."""
-        team = self.team
-        n_before = len(team.actors)
-        if team.actors:
-            team.join()
+        n_before = len(self.team.actors)
+        self.team.join()
         self._fill_up()
-        if len(team.actors) > n_before:
+        if len(self.team.actors) > n_before:
             self._begin_again()
 
     def _to_evaluate(self, weights: Any) -> Any:
