@@ -10,6 +10,8 @@ from contextlib import contextmanager
 import numpy
 import pytest
 
+from tests.agents.topics import CONFIG as TOPICS
+from tests.agents.topics import topics, write_topics
 from tests.cli.mistakes import CONFIG as TALKS
 from tests.cli.mistakes import OTHER, TALK
 from tests.processes import limited, slow
@@ -28,6 +30,7 @@ from thincdialog.runners.hogwild_processes import (
     make_process_worker,
     share_with_processes,
 )
+from thincdialog.runs.run_log import read_log
 
 PROCESSES = {"runner.@runners": "thincdialog.Hogwild.v1", "runner.executor": "process"}
 OWN = """
@@ -138,3 +141,21 @@ def test_processes_name_the_folder_if_the_agent_cannot_be_written(tmp_path, monk
     assert re.match(pattern, str(refused.value))
     assert "free some space, or choose another folder with --output" in str(refused.value)
     assert list(folder.iterdir()) == []
+
+
+@pytest.mark.slow
+def test_processes_accept_streamed_texts_without_labels(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_topics(tmp_path)
+    rows = topics(80)
+    assert any(not row["intents"] for row in rows)
+    (tmp_path / "train.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    (tmp_path / "t.cfg").write_text(TOPICS)
+    streams = {"stdout": io.StringIO(), "stderr": io.StringIO()}
+    overrides = {**PROCESSES, "runner.workers": 2, "world.batcher.size": 4}
+    overrides |= {"tasks.topics.train": "train.jsonl", "tasks.topics.streaming": True}
+    for epochs in (1.5, 2.0):
+        overrides["training.max_epochs"] = epochs
+        resumes = {"resume": epochs == 2.0}
+        train("t.cfg", output=tmp_path / "out", overrides=overrides, **resumes, **streams)
+    assert read_log(tmp_path / "out")[-1]["examples"] == 2 * len(rows)

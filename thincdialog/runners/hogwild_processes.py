@@ -118,23 +118,24 @@ def make_process_worker(
             '[runner] executor = "thread".'
         ) from None
     set_current_ops(experiment.ops)
-    experiment.use_examples(sys.stderr, "none")
-    teacher = experiment.training_split(with_metrics=False)
-    here = data_prints(teacher)
-    for name in (name for name in data if here[name] != data[name]):
-        text = (
-            "a worker process reads other training data than the run, or in another order. Files "
-            "must not change while a run begins, and a teacher must give every process the same "
-            "examples in the same order (a set of texts does not). Fix that, or set [runner] "
-            'executor = "thread"'
-        )
-        raise DataError(teacher.by_task()[name].order.origin, text)
-    agent = experiment.learner
-    agent.from_disk(Path(folder), tokenizer=experiment.tokenizer)
-    experiment.use_tokens(sys.stderr, "none")
-    arrays = memory.arrays
-    agent.use_weights(arrays[WEIGHTS])
-    use_state(experiment.optimizer, KEY, arrays)
-    numbers = StepNumbers(arrays[CELLS], *drawing)
-    share = teacher.share_of(number, n_workers, reads_apart=True)
-    return Worker(experiment, share, settings, numbers)
+    with experiment.working():
+        experiment.use_examples(sys.stderr, "none")
+        teacher = experiment.training_split(with_metrics=False)
+        here = data_prints(teacher)
+        for name in (name for name in data if here[name] != data[name]):
+            text = (
+                "a worker process reads other training data than the run, or in another order. "
+                "Files must not change while a run begins, and a teacher must give every process "
+                "the same examples in the same order (a set of texts does not). Fix that, or set "
+                '[runner] executor = "thread"'
+            )
+            raise DataError(teacher.by_task()[name].order.origin, text)
+        agent = experiment.learner
+        agent.from_disk(Path(folder), tokenizer=experiment.tokenizer)
+        experiment.use_tokens(sys.stderr, "none")
+        arrays = memory.arrays
+        agent.use_weights(arrays[WEIGHTS])
+        use_state(experiment.optimizer, KEY, arrays)
+        numbers = StepNumbers(arrays[CELLS], *drawing)
+        share = teacher.share_of(number, n_workers, reads_apart=True)
+        return Worker(experiment, share, settings, numbers)

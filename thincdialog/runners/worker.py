@@ -107,7 +107,8 @@ class Worker(ShareWorker):
 
     def start_epoch(self, epoch: int) -> None:
         """Begin a pass over the worker's share."""
-        self.world.start_epoch(epoch, self.experiment.seed)
+        with self.experiment.working():
+            self.world.start_epoch(epoch, self.experiment.seed)
 
     def restore_schedules(self, states: Mapping[str, Any]) -> None:
         """Take over the schedules of the run's optimizer (``schedule_states``), after evaluations
@@ -159,5 +160,6 @@ class Worker(ShareWorker):
         state (Mapping[str, Any]): A result of ``state``.
         RETURNS (bool): Whether the share is done.
         """
-        self.world.restore(state)
-        return self.world.epoch_done()
+        with self.experiment.working():
+            self.world.restore(state)
+            return self.world.epoch_done()
