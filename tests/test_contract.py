@@ -662,7 +662,7 @@ def test_wrong_code_is_reported_in_one_line_that_says_where(run, folder, case):
     if not is_found:
         assert run("debug config my.cfg --code code.py")[0::2] == (
             0,
-            "✔ my.cfg: nothing is wrong\n",
+            "✔ my.cfg: no problems found\n",
         )
 
 

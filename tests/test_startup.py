@@ -26,7 +26,7 @@ MISTAKES = {
     "train": "the following arguments are required: CONFIG",
     "trian x.cfg": "did you mean 'train'?",
     "train x.cfg --max_steps 3": "did you mean --training.max_steps?",
-    "info --training.max_steps 3": "this command changes no settings",
+    "info --training.max_steps 3": "this command does not accept settings",
 }
 # Runs each command line. Prints its exit code and output, and the modules imported so far.
 CODE = """

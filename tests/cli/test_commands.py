@@ -412,7 +412,7 @@ def test_init_fill_config_shows_what_it_adds(run):
 # A command line, and parts of its output: of stdout, or, after "!", of stderr.
 SHOWN = {
     f"dm {MODEL} --split dev -n 3": ["= model    one juice then", "!ℹ 3 of 3 replies equal a la"],
-    "debug config drinks.cfg": ["!✔ drinks.cfg: nothing is wrong\n"],
+    "debug config drinks.cfg": ["!✔ drinks.cfg: no problems found\n"],
     "debug config drinks.cfg --functions --variables --paths.train a.jsonl": [
         r'^paths\.train +"a\.jsonl"$',
         r"^\[tokenizer\] +thincdialog\.Words\.v1 +thincdialog/data/tokenizers/",

@@ -78,7 +78,7 @@ def test_last_lines_of_a_classifier(last, tmp_path):
     value = scores["test"]["accuracy"]
     assert lines == [
         f"ℹ accuracy = {value:.3f}: for {100 * value:.1f} % of the 8 test examples, the model "
-        "gave the right class.",
+        "predicted the right class.",
         f"ℹ Classify a text: echo 'Hello!' | {PROGRAM} predict output/b/model-best -",
         f"ℹ Measure it in detail: {PROGRAM} evaluate output/b/model-best --split test",
     ]

@@ -37,7 +37,7 @@ def test_exit_code_of_a_number_that_takes_all_memory(run, monkeypatch):
     code, out, err = run("train my.cfg")
     assert (code, out, err.count("\n")) == (1, "", 1)
     assert err.startswith("✘ there is not enough memory: unable to allocate 268. GiB for an")
-    assert "; lower a number in the config that it grows with: " in err
+    assert "; lower a setting that needs memory: " in err
 
 
 READS = """

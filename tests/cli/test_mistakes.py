@@ -134,7 +134,7 @@ COMMAND_LINES = {
     "find-function --list agent": (2, "there is no registry 'agent' - did you mean 'agents'?"),
     "info .": (1, ".  is not a saved model"),
     "results . --csv --json": (2, "--json: not allowed with argument --csv"),
-    "info --a.b 3": (2, "--a.b: this command changes no settings"),
+    "info --a.b 3": (2, "--a.b: this command does not accept settings"),
     "completion powershell": (2, "invalid choice: 'powershell'"),
 }  # fmt: skip
 

@@ -38,9 +38,9 @@ def test_results_chosen_columns(runs, run):
     (one, _) = json.loads(run(f"results {runs} --columns name,dev --json")[1])
     assert one == {"name": found[0]["name"], "dev": found[0]["dev"]}
     code, out, err = run(f"results {runs} --columns learn_rat")
-    assert (code, out) == (1, "") and "--columns: 'learn_rat' is no column" in err
+    assert (code, out) == (1, "") and "--columns: 'learn_rat' is not a column" in err
     code, _, err = run(f"results {runs} --columns mrr")
-    assert code == 1 and "'mrr' fits several columns: dev/mrr, test/mrr" in err
+    assert code == 1 and "'mrr' matches several columns: dev/mrr, test/mrr" in err
 
 
 def test_results_columns_of_settings_that_all_runs_have_alike(runs, run):
@@ -74,7 +74,7 @@ def test_results_of_runs_that_have_little_in_common(runs, run, tmp_path):
     header = re.split("  +", out.splitlines()[0])
     assert code == 0 and len(set(header)) == len(header)
     assert max(map(len, out.splitlines())) <= 80
-    assert re.search(r"all\): \d\d settings of .*\[tasks\]", err)
+    assert re.search(r"also differ in \d\d settings of .*\[tasks\]", err)
 
 
 def test_results_csv_and_json(runs, run):

@@ -22,7 +22,7 @@ def test_sweep_shows_a_table_and_the_command_to_train_the_best(run_small):
     scores = [float(line.split()[2]) for line in lines[3:5]]
     assert scores == sorted(scores, reverse=True)
     best = lines[3].split()[0]
-    assert f"Best: out/{best}. To train it by itself:" in lines
+    assert f"Best: out/{best}. To train it separately:" in lines
     assert "Run 2 of 2: learn_rate=0.05" in err and "Run 2" not in out
     command = lines[-1].strip()
     prefix = "python -m thincdialog "

@@ -431,7 +431,7 @@ def test_texts_with_different_labels_and_near_duplicates_are_listed(tmp_path, mo
     (tmp_path / "a.cfg").write_text(INTENTS)
     assert main(["debug", "data", "a.cfg"]) == 0
     shown = capsys.readouterr().out
-    assert "cancel | end" in shown and "is this training text, or nearly\n" in shown
+    assert "cancel | end" in shown and "same or similar training text\n" in shown
     assert "is my parcel where now  Where is my parcel now?" in shown
     assert re.search("\nstop +stop\n", shown)
 

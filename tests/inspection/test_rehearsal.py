@@ -71,7 +71,7 @@ def test_loggers_that_do_their_work_are_left_alone(run, folder, parts, tmp_path_
     outside = tmp_path_factory.mktemp("elsewhere") / "a.txt"
     parts = {name: text.replace("{outside}", str(outside)) for name, text in parts.items()}
     write(folder, *logger(**parts))
-    assert debugged(run, folder) == (0, "✔ my.cfg: nothing is wrong\n")
+    assert debugged(run, folder) == (0, "✔ my.cfg: no problems found\n")
     assert not outside.exists()
 
 

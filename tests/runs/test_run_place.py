@@ -209,7 +209,7 @@ def test_a_signal_before_training_keeps_the_old_run(folder, capsys):
     assert main("train stop.cfg -o out --force --code code.py".split()) == 143
     assert files("out") == before
     assert capsys.readouterr().err.endswith(
-        "Interrupted before there was anything to save; what was saved before is untouched. Start "
+        "Interrupted before there was anything to save; earlier files are unchanged. Start "
         "again with: python -m thincdialog train stop.cfg --output out --force --code code.py\n"
     )
 

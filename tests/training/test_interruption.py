@@ -167,7 +167,7 @@ def test_signals_where_there_are_no_checkpoints(command, tmp_path, name, code):
     found, shown = command("-o", out, moment=f"learn 9 {name}")
     assert found == code, shown
     line = shown.splitlines()[-1]
-    said = "to be used as it is: there is no checkpoint to resume from. Start again with: "
+    said = "ready to use, but there is no checkpoint to resume from. Start again with: "
     assert f"Saved {out}/model-last, {said}python -m thincdialog train " in line
     assert f"--output {out} --force" in line and "--resume" not in line
     assert json.loads((out / "model-last" / "meta.json").read_text())["step"] == 9

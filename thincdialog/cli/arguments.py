@@ -156,7 +156,7 @@ THRESHOLD = argument(
     "reject the best reply if it is less probable than P (default: the model's own threshold)",
     share,
 )
-LOG = argument("--log FILE", "append conversations to FILE, as JSON lines; tell your users")
+LOG = argument("--log FILE", "append conversations to FILE as JSON lines; inform your users")
 FORCE = argument("--force", "overwrite existing files")
 JSONL = argument("--jsonl", "print JSON lines, one object per example")
 

@@ -28,7 +28,7 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.json:
         print_json([{**each._asdict(), "folder": str(each.folder)} for each in found])
         return
-    rows = [["store", "what was done", "examples", "MB"]]
+    rows = [["store", "result", "examples", "MB"]]
     for each in found:
         done = f"built: {each.reason}" if each.reason else "nothing: it is up to date"
         rows.append([each.name, done, f"{each.examples:,}", f"{each.size / 1e6:,.1f}"])

@@ -16,7 +16,7 @@ EXAMPLES = [
 
 ARGUMENTS = [
     argument("A", "folder of a run or a saved model, or a file from evaluate --predictions"),
-    argument("B", "the second one, given in the same way"),
+    argument("B", "second folder or file, of the same kinds as A"),
     split("test"),
     json_file("all differences"),
     resamples(positive),

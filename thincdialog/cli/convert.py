@@ -18,7 +18,7 @@ NAMES = "parlai, fbdialog, babi, conversations, parlai-conversations, jsonl, csv
 TO = "parlai, conversations, jsonl"
 
 ARGUMENTS = [
-    argument("IN", "data file, folder, or pattern in quotes; files may be packed with gzip or zip",
+    argument("IN", "data file, folder, or pattern in quotes; files may be gzipped or zipped",
              dest="source"),
     argument("OUT", "output file; NAME.gz is gzip-compressed", dest="target"),
     argument("--from FORMAT", f"format of IN: {NAMES}; or a layout of "
@@ -30,7 +30,7 @@ ARGUMENTS = [
              "second, first, both, or a name", suggest=lambda: ("second", "first", "both")),
     argument("--text-field NAME", "field or column of the text (default: text)", default="text"),
     argument("--label-field NAME", "field or column of the label (default: label); with a layout "
-             "of conversations, where a turn, its answer or the record has the label of a text"),
+             "of conversations, field of a turn, its answer or the record that has the label"),
     *INPUT_TEXT,
     argument("--drop A,B", "fields to leave out. labels: all but the first; history: every turn "
              "becomes a separate example", listed, default=[],
@@ -48,10 +48,10 @@ def run(arguments: argparse.Namespace) -> None:
     options = named(arguments, *names, "columns", "delimiter", "encoding", "skip", "force")
     done = convert(arguments.source, arguments.target, **options)
     if done.was_guessed:
-        messages.info(f"{arguments.source} looks like {done.from_format}; if not, say --from")
+        messages.info(f"{arguments.source} looks like {done.from_format}; if not, set --from")
     if done.left_out:
         kinds = [kind if n == 1 else f"{kind} ({n:,})" for kind, n in done.left_out.items()]
-        messages.warn(f"There is no place for: {'; '.join(kinds)}")
+        messages.warn(f"Left out, because {done.to_format} cannot hold them: {'; '.join(kinds)}")
     if done.bad is not None and done.bad.n_skipped:
         messages.warn(done.bad.summary())
     examples = counted(done.n_examples, done.unit)

@@ -23,9 +23,9 @@ folds and tested on this one, so every example is answered by a model that has n
 label is spread evenly over the folds, and a whole conversation is in one of them. The config's dev
 data, if any, is used as in training; its test data is not used.
 
-Prints the mean and the standard deviation of each score over the folds, and of a classifier the
-scores of each class and the pairs of classes that are confused most. Each warning of the folds'
-trainings is shown once, with the number of folds that it came from."""
+Prints the mean and the standard deviation of each score over the folds, and for a classifier the
+scores of each class and the pairs of classes that are confused most. Each warning is shown
+once, with the number of folds that raised it."""
 
 # Columns of --errors.
 COLUMNS = ["fold", "task", "id", "text", "reply", "score", "labels"]

@@ -67,7 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.variables:
         rows = [[name, show_value(value)] for name, value in variables.items()]
         print(table([["variable", "value"], *rows], n_left=2))
-    messages.good(f"{arguments.config}: nothing is wrong")
+    messages.good(f"{arguments.config}: no problems found")
     return 0
 
 

@@ -25,8 +25,8 @@ the exit code is 1, unless on_bad_data = "skip" and max_bad_share allow it. Warn
   more than half of the dev or test labels outside every list of candidates
   a label that more than 90 % of the training examples have
   more than 10 % duplicates, or more than 1 % of the inputs with two different classes
-  more than 1 % of dev or test copied in the training data; one file used for two splits
-  more than 1 % of dev or test nearly in the training data: 80 % of the words are the same
+  more than 1 % of dev or test copied from the training data; one file used for two splits
+  more than 1 % of dev or test similar to the training data: 80 % of the words are the same
   duplicate ids
   more than 5 % unknown words
   more than 10 % of the texts truncated by the agent
@@ -75,7 +75,7 @@ def _show_task(parts: Sequence[Any], report: Any, with_histograms: bool) -> None
         if any(cells):  # Leave out a row that is empty for all splits.
             rows.append([name, *(cell or "-" for cell in cells)])
     print(table(rows))
-    print("* median / 95 % have no more / longest")
+    print("* median / 95th percentile / longest")
     for part in parts:
         if part.held_out:
             print(f"{part.split}: {part.held_out}")
@@ -97,7 +97,7 @@ def _show_task(parts: Sequence[Any], report: Any, with_histograms: bool) -> None
             ]
             print(table([[f"{part.split}: text with different labels", "labels"], *rows]) + "\n")
         if part.near_texts:
-            rows = [[f"{part.split}: text", "is this training text, or nearly"]]
+            rows = [[f"{part.split}: text", "same or similar training text"]]
             rows += [[shorten(text, 48) for text in pair] for pair in part.near_texts[:N_TEXTS]]
             if len(part.near_texts) > N_TEXTS:
                 rows.append([f"... and {len(part.near_texts) - N_TEXTS:,} more", ""])
@@ -109,9 +109,9 @@ def _show_task(parts: Sequence[Any], report: Any, with_histograms: bool) -> None
 
 
 def _show_costs(costs: Any) -> None:
-    speeds = [(costs.reading_seconds, "read"), (costs.encoding_seconds, "made into tokens")]
-    shown = (f"{1 / seconds:,.0f} {what} a second" for seconds, what in speeds if seconds)
-    print(f"Of the first {counted(costs.n_examples, 'training example')}: {', '.join(shown)}")
+    speeds = [(costs.reading_seconds, "read"), (costs.encoding_seconds, "tokenized")]
+    shown = (f"{1 / seconds:,.0f} {what} per second" for seconds, what in speeds if seconds)
+    print(f"Speed on the first {counted(costs.n_examples, 'training example')}: {', '.join(shown)}")
     if costs.workers:
         print(f'[loader] workers = "auto" would choose {"; ".join(costs.workers)}')
     print()
@@ -123,7 +123,7 @@ def _show_costs(costs: Any) -> None:
         ]
         print(table(rows))
         if not costs.pads:
-            print("This model pads nothing: the table is for models that do.")
+            print("This model uses no padding: the table is for models that do.")
         print()
 
 
@@ -143,7 +143,7 @@ def _show_labels(part: Any, report: Any) -> None:
     if has_classes and part.n_labels > 1:
         most, least = part.frequent_labels[0], (part.rare_labels or part.frequent_labels)[-1]
         times = f"{most[1] / least[1]:,.1f} times"
-        print(f"\nThe largest {kind} has {times} the smallest one's examples.")
+        print(f"\nThe largest {kind} has {times} as many examples as the smallest {kind}.")
     if part.pairs:
         rows = [["labels that occur together", "examples", "share"]]
         named = [(f"{one} + {other}", count) for one, other, count in part.pairs[:5]]
@@ -192,16 +192,16 @@ def _cells(part: Any) -> Dict[str, str]:
         "conversations": count(part.n_conversations) if is_talk else "",
         "episodes": count(part.n_episodes),
         "examples": count(part.n_examples),
-        "turns of an episode": (
+        "turns per episode": (
             f"{turns.mean:.1f} (up to {turns.longest:,})" if turns.longest > 1 else ""
         ),
-        "words of a text *": lengths("text words"),
-        "words of a label *": lengths("label words"),
-        "tokens of a context *": lengths("context tokens"),
-        "tokens of a label *": lengths("label tokens"),
-        "contexts cut": cut("contexts"),
-        "labels cut": cut("labels"),
-        "labels of a text *": lengths("labels of a text"),
+        "words per text *": lengths("text words"),
+        "words per label *": lengths("label words"),
+        "tokens per context *": lengths("context tokens"),
+        "tokens per label *": lengths("label tokens"),
+        "contexts truncated": cut("contexts"),
+        "labels truncated": cut("labels"),
+        "labels per text *": lengths("labels of a text"),
         "different labels": count(part.n_labels),
         "unknown words": _percent(part.n_unknown / part.n_words) if part.n_unknown else "",
         "with features": count(part.n_with_features),
@@ -210,16 +210,16 @@ def _cells(part: Any) -> Dict[str, str]:
         "without label": some(part.without_label),
         "empty label": some(part.empty_label),
         "label not in training": some(part.new_labels),
-        "label no candidate": some(part.outside),
+        "label not a candidate": some(part.outside),
         "in no candidate list": some(part.unreachable),
         "duplicates": some(part.duplicates),
-        "same input, other label": some(part.contradictions),
+        "same input, different label": some(part.contradictions),
         "also in training": some(part.in_train),
         "input also in training": some(part.input_in_train),
         "text also in training": some(part.text_in_train),
         "text nearly in training": some(part.near_train),
-        "ids that repeat": some(part.repeated_ids),
-        "conversations that repeat": count(part.shared_ids),
+        "repeated ids": some(part.repeated_ids),
+        "repeated conversations": count(part.shared_ids),
         "in the store": part.store,
         "left out": ", ".join(f"{n.n_skipped + n.n_without:,} {n.unit}" for n in part.skipped),
     }

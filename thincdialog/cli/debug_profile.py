@@ -27,7 +27,7 @@ idle time. Busy times are measured while a kernel blocks the GPU until all kerne
 are queued. "kernels" counts the kernels that a layer launches itself: our own, Thinc's and
 matrix products. A CuPy function counts as one; calls inside its compiled code are not seen."""
 
-HEADER = ("ms a step", "calls", "forward", "backward", "self", "total", "share")
+HEADER = ("ms/step", "calls", "forward", "backward", "self", "total", "share")
 # Names of the kinds of GPU requests that are listed by source line.
 KINDS = {"waits": "wait", "from_host": "copy from the host", "to_host": "copy to the host"}
 MOST_LINES = 20
@@ -53,24 +53,24 @@ def run(arguments: argparse.Namespace) -> None:
     else:
         print(f"\n{step}{_use(found.device)}")
     if found.eval_ms_per_example is not None:
-        text = f"Evaluation takes {found.eval_ms_per_example:.3f} ms an example"
+        text = f"Evaluation takes {found.eval_ms_per_example:.3f} ms per example"
         if found.eval_examples and found.eval_share is not None:
-            text += f"; with {found.eval_examples:,} examples each time\n"
-            text += f"that is due, {found.eval_share:.0%} of a run"
+            text += f"; evaluations of {found.eval_examples:,} examples\n"
+            text += f"take {found.eval_share:.0%} of a run"
         print(text + ".")
     if found.device is None and found.overhead > 0.2:
-        messages.warn("Measuring costs much here: many small layers look slower than they are.")
+        messages.warn("Measuring takes long here, so small layers look slower than they are.")
 
 
 def _use(device: Any) -> str:
     """Describe the GPU use of a step, in sentences and a table of source lines."""
     if device.busy_ms is None:
-        why = "the step waits for it" if device.waits else "it cannot be held for all of a step"
-        works = f". How long the GPU works is not\nknown, as {why}; times of layers hold gaps, too."
+        why = "the step waits for it" if device.waits else "it cannot be blocked for a whole step"
+        works = f". The GPU's busy time is unknown,\nbecause {why}; times of layers include gaps."
     else:
         works = (
-            f"; the GPU works {device.busy_ms:.2f} ms\n"
-            f"of it, and has nothing to do for {device.idle_share:.0%}."
+            f"; the GPU is busy for {device.busy_ms:.2f} ms\n"
+            f"of it, and idle for {device.idle_share:.0%}."
         )
     lines = [
         works,

@@ -9,9 +9,9 @@ from .output import counted, messages
 EXAMPLES = ["distill minilm --texts train.jsonl -o words"]
 
 ABOUT = """
-Encodes each word of the texts by itself, keeps the principal components, and gives frequent words
-less weight. The table is a folder in the layout of Model2Vec. thincdialog.WordVectors.v1 begins
-the embeddings of a ranker or classifier with it."""
+Encodes each word of the texts separately, keeps the principal components, and gives frequent words
+less weight. The table is a folder in the layout of Model2Vec. thincdialog.WordVectors.v1
+initialises the embeddings of a ranker or classifier with it."""
 
 ARGUMENTS = [
     argument("ENCODER", "folder of a published encoder: config.json, tokenizer.json, "
@@ -19,7 +19,7 @@ ARGUMENTS = [
     argument("--texts FILE", "file, folder, or pattern in quotes, as predict reads it",
              required=True),
     argument("-o --output FOLDER", "folder for the table", required=True),
-    argument("--width N", "numbers of each vector (default: 256)", int, 256),
+    argument("--width N", "numbers in each vector (default: 256)", int, 256),
     INPUT_FORMAT,
     argument("--text-field NAME", "field or column of the text (default: text)", default="text"),
 ]  # fmt: skip
@@ -36,4 +36,4 @@ def run(arguments: argparse.Namespace) -> None:
     messages.good(f"{done.folder}: vectors of {words}, {done.width} wide, {kept}")
     table = json.dumps({"@initializers": "thincdialog.WordVectors.v1", "path": str(done.folder)})
     line = command_line("train", "ranker.cfg", "--agent.model.encoder.init_E", table)
-    messages.info(f"Begin a ranker with it: {line}")
+    messages.info(f"Train a ranker with these vectors: {line}")

@@ -32,15 +32,15 @@ def _show_step(found: Any) -> None:
         ["examples", f"{found.step_examples:,}"],
         ["mean loss", f"{found.loss:.4f}"],
         ["steps per epoch", _about(found.steps_per_epoch)],
-        ["steps in all, at most", _about(found.total_steps)],
+        ["steps in total, at most", _about(found.total_steps)],
         ["parameters", f"{found.n_parameters:,}"],
     ]
     print("\n" + table(rows))
-    rows = [["memory, data not counted", "MB"]]
+    rows = [["memory without the data", "MB"]]
     sizes = {**found.memory, "together": sum(found.memory.values())}
     rows += [[name, f"{size / 1e6:,.1f}"] for name, size in sizes.items()]
     print("\n" + table(rows))
 
 
 def _about(steps: Optional[int]) -> str:
-    return "not known" if steps is None else f"about {steps:,}"
+    return "unknown" if steps is None else f"about {steps:,}"

@@ -40,8 +40,8 @@ ARGUMENTS = [
     argument(
         "--confusion-png FILE", "draw the confusion matrix into a file (needs the extra plot)"
     ),
-    argument("--coverage", "show which share of the texts is answered at a wanted precision"),
-    argument("--coverage-png FILE", "draw precision over that share into a file (extra plot)"),
+    argument("--coverage", "show the share of the texts that is answered at each precision"),
+    argument("--coverage-png FILE", "draw precision against that share into a file (extra plot)"),
     resamples(count),
     FORCE,
     GPU,

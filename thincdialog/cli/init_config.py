@@ -44,7 +44,7 @@ def run(arguments: argparse.Namespace) -> None:
         if arguments.json:
             print_json([dict(zip(("name", "about"), row)) for row in known])
         else:
-            print(table([["name", "what it is"], *known], n_left=2))
+            print(table([["name", "description"], *known], n_left=2))
         return
     if arguments.out is None:
         raise UsageError("init config needs OUT, the file to write (- for stdout), or --list")
@@ -77,4 +77,4 @@ def _what_there_is(name: str, out: str) -> str:
     likely = difflib.get_close_matches(name, known, 1, 0.7) or ["quickstart"]
     command = command_line("init", "config", "--from", *likely, out)
     which = "name one with --from" if out == "-" else f"there is no shipped config '{name}'"
-    return f"{which} (there are: {', '.join(known)}). Say which one you want, as in: {command}"
+    return f"{which} (there are: {', '.join(known)}). Choose one, as in: {command}"

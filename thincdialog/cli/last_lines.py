@@ -44,7 +44,7 @@ def in_words(result: Any, split: str) -> str:
     n, sizes = sum(result.choices.values()), list(result.choices)
     among = f"{sizes[0]:,} candidates" if len(sizes) == 1 and sizes[0] else "its candidates"
     right = f"the right {'class' if result.has_classes else 'reply'}"
-    did = f"ranked {right} first among {among}" if name == "hits@1" else f"gave {right}"
+    did = f"ranked {right} first among {among}" if name == "hits@1" else f"predicted {right}"
     rounded = f"{value:.3f}"  # Round once, so that both numbers agree.
     share = f"{100 * float(rounded):.1f} % of the {f'{n:,} {split}' if n else split} examples"
     return f"{name} = {rounded}: for {share}, the model {did}."

@@ -56,7 +56,7 @@ COMMANDS: Dict[str, Command] = {
     "cross-validate": Command("Train and test on folds of the training data"),
     "chat": Command("Talk to a saved model", ("interactive", "i")),
     "serve": Command("Serve saved models over HTTP, with a page to chat"),
-    "chats": Command("Keep the longest of each conversation in a log of serve or chat", (), False),
+    "chats": Command("Extract each conversation once from a log of serve or chat", (), False),
     "init config": Command("Copy a shipped config, to start from", (), False),
     "init fill-config": Command("Add every default setting to a config"),
     "debug config": Command("Check a config and list all problems"),
@@ -145,7 +145,7 @@ def _told_of_code(error: BaseException) -> str:
     last = traceback.extract_tb(error.__traceback__)[-1]
     what = f"{error_line(error)} ({last.filename}:{last.lineno}, --traceback shows all of it)"
     names = ", ".join(sorted({os.path.basename(str(name)) for name in files}))
-    return f"{what}. No line of {names} was at work there; something that it gave may be wrong."
+    return f"{what}. The error was not raised in {names}, but a value from there may be the cause."
 
 
 def _what_failed(error: OSError) -> str:
@@ -165,7 +165,7 @@ def _what_failed(error: OSError) -> str:
 
 def _no_memory(error: MemoryError) -> str:
     reason = str(error) or "nothing is left"
-    hint = "lower a number in the config that it grows with: sizes of batches, widths, candidates"
+    hint = "lower a setting that needs memory: a batch size, a width, or the number of candidates"
     return f"there is not enough memory: {reason[:1].lower()}{reason[1:]}; {hint}"
 
 
@@ -198,7 +198,7 @@ def _run(words: List[str]) -> int:
         with allowing(parsed.allow_pickle):
             return _module(name).run(parsed) or 0
     if overrides:
-        parser.error(f"--{next(iter(overrides))}: this command changes no settings")
+        parser.error(f"--{next(iter(overrides))}: this command does not accept settings")
     return _module(name).run(parsed) or 0
 
 

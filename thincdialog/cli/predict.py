@@ -25,8 +25,8 @@ rows are held in memory at a time. An invalid row is named and left out; the exi
 
 ARGUMENTS = [
     MODEL,
-    argument("FILE", "input file, folder, or pattern in quotes; files may be packed with gzip or "
-             "zip; - for stdin"),
+    argument("FILE", "input file, folder, or pattern in quotes; files may be gzipped or "
+             "zipped; - for stdin"),
     argument("-o --output FILE", "output file: .csv, .tsv or .jsonl; NAME.gz is gzip-compressed "
              "(default: stdout)"),
     argument("--top N", "candidates or classes to write, best first (default: 1)", positive, 1),

@@ -84,9 +84,9 @@ def _column(name: str, names: List[str], equal: List[str]) -> str:
         if name in known or len(ends) == 1:
             return name if name in known else ends[0]
         if ends:
-            raise DialogError(f"--columns: {name!r} fits several columns: {', '.join(ends)}")
+            raise DialogError(f"--columns: {name!r} matches several columns: {', '.join(ends)}")
     near = difflib.get_close_matches(name, [*names, *equal], 1)
-    text = f"is no column{f' - did you mean {near[0]!r}?' if near else ''}"
+    text = f"is not a column{f' - did you mean {near[0]!r}?' if near else ''}"
     more = ", and every setting of the config" * bool(equal)
     raise DialogError(f"--columns: {name!r} {text} (there are: {', '.join(names)}{more})")
 
@@ -163,7 +163,7 @@ def _differences(settings: List[str]) -> str:
     else:
         sections = dict.fromkeys(name.split(".")[0] for name in settings)
         where = f"{len(settings)} settings of {', '.join(f'[{name}]' for name in sections)}"
-    return f"The runs differ in more (--columns chooses, --csv shows all): {where}"
+    return f"The runs also differ in {where} (choose with --columns, or show all with --csv)"
 
 
 def _setting(raw: Optional[str]) -> str:

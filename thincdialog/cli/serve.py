@@ -13,11 +13,11 @@ EXAMPLES = [
 
 ABOUT = """
 Speaks OpenAI's protocol: /v1/models and /v1/chat/completions; also /classify and /v1/rerank, with
-a page to chat at /, /healthz, and /metrics for Prometheus. SIGTERM answers what waits, then ends.
-A model folder that is replaced is loaded again while the server runs."""
+a page to chat at /, /healthz, and /metrics for Prometheus. On SIGTERM, the server answers
+requests that wait, then stops. A model folder that is replaced is loaded again, without restart."""
 
 LIMITS = {
-    "max_batch": "tokens answered in one batch, with padding (default: 8,192)",
+    "max_batch": "tokens answered in one batch, including padding (default: 8,192)",
     "max_body": "bytes of a request (default: 1,048,576)",
     "max_messages": "messages, texts or documents of a request (default: 1,000)",
     "max_characters": "characters of a request in all texts together (default: 200,000)",
@@ -35,11 +35,11 @@ def _port(text: str) -> int:
 
 ARGUMENTS = [
     argument("MODEL...", "folders of saved models or runs; NAME=FOLDER names one", dest="models"),
-    argument("--host HOST", "address to listen at (default: 127.0.0.1)", default="127.0.0.1"),
-    argument("--port N", "port to listen at, 0 for a free one (default: 8000)", _port, 8000),
+    argument("--host HOST", "address to listen on (default: 127.0.0.1)", default="127.0.0.1"),
+    argument("--port N", "port to listen on, 0 for a free one (default: 8000)", _port, 8000),
     argument("--workers N", "processes, each with its own models (default: 1)", positive, 1),
     THRESHOLD,
-    argument("--api-key-file FILE", "keys that requests must have one of, one per line"),
+    argument("--api-key-file FILE", "file of keys, one per line; a request must have one of them"),
     argument("--cors ORIGIN", "origin of web pages that may use the server, * for all; repeat it "
              "for several", action="append", default=[]),
     LOG,
@@ -65,4 +65,4 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _started(url: str) -> None:
-    messages.good(f"Serving at {url} (Ctrl-C ends it)")
+    messages.good(f"Serving at {url} (Ctrl-C to stop)")

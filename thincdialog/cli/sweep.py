@@ -67,7 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
     if any(failed.state == "failed" for failed in found.runs) and not arguments.retry:
         messages.info("Failed runs are trained again with --retry")
     if found.best is not None and not arguments.json:
-        print(f"\nBest: {found.output / found.best.name}. To train it by itself:")
+        print(f"\nBest: {found.output / found.best.name}. To train it separately:")
         overrides = {**arguments.overrides, **found.best.overrides}
         print(f"  {train_command(arguments, [f'{arguments.output}-best'], overrides)}")
     elif found.results and not arguments.json:

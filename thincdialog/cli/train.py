@@ -93,10 +93,10 @@ def _how_to_go_on(interrupt: KeyboardInterrupt, arguments: argparse.Namespace) -
     if not str(interrupt):
         done = "Interrupted before there was anything to save"
         if arguments.force:
-            done += "; what was saved before is untouched"
+            done += "; earlier files are unchanged"
             how = ["--force", *how * arguments.resume]
     elif not getattr(interrupt, "saved", True):
-        done += ", to be used as it is: there is no checkpoint to resume from"
+        done += ", ready to use, but there is no checkpoint to resume from"
         how = ["--force"]
     command = train_command(arguments, [arguments.output, *how], arguments.overrides)
     return f"{done}. {'Resume' if how == ['--resume'] else 'Start again'} with: {command}"
