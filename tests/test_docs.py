@@ -218,7 +218,7 @@ def test_docs_own_model_of_questions_and_pictures_learns_from_both(folder, monke
 def test_docs_agent_with_its_own_loss_rates_new_texts(folder, monkeypatch):
     monkeypatch.chdir(folder)
     assert train_own("rating", folder)["accuracy"] == 1.0
-    # Labels of made-up texts are no numbers.
+    # Labels of made-up texts are not numbers.
     assert main(["debug", "config", "rating.cfg", "--code", "rating.py"]) == 0
 
 

@@ -182,7 +182,7 @@ def test_custom_learner_is_trained_saved_and_used_by_the_commands(run, code, fol
     begin = "--init-from whole/model-last --training.max_steps 1"
     still = "--training.optimizer.learn_rate 0 --training.max_epochs 0"
     exit_code, _, err = run(f"train own.cfg --code {code} -o more {begin} {still}")
-    assert exit_code == 0 and "Beginning with whole/model-last (perceptron.v1):" in err
+    assert exit_code == 0 and "Starting from whole/model-last (perceptron.v1):" in err
     assert (folder / "more" / "model-last" / "weights.npy").read_bytes() == whole.read_bytes()
     # A saved model scores and answers as before.
     out = run_well(run, f"evaluate whole/model-best --split dev --code {code} --json")

@@ -128,7 +128,7 @@ class WorkerError(DialogError):
         if self.examples:
             shown = ", ".join(self.examples[:MAX_LISTED])
             more = len(self.examples) - MAX_LISTED
-            lines.append(f"Examples at hand: {shown}" + (f", ... and {more} more" * (more > 0)))
+            lines.append(f"Examples in progress: {shown}" + (f", ... and {more} more" * (more > 0)))
         whole = "\n".join([*lines, traceback] if traceback else lines)
         self.brief = whole
         if place:

@@ -267,7 +267,7 @@ def test_evaluate_of_a_classifier_shows_scores_of_classes(run, tmp_path):
 def test_evaluate_names_the_option_for_missing_data(run):
     code, out, err = run(f"evaluate {MODEL}")
     assert (code, out) == (1, "")
-    said = "has no test data (it has: train, dev). Give it with --paths.test FILE, or take"
+    said = "has no test data (it has: train, dev). Give it with --paths.test FILE, or use"
     assert f"{said} --split dev." in err
 
 

@@ -39,7 +39,7 @@ def test_train_again_is_an_error_whose_hints_work(run_small, tmp_path):
 
 def test_train_resumes_a_run_that_never_began(run_small):
     code, _, err = run_small(f"train a.cfg --resume {QUICK}")
-    assert code == 0 and "There is no checkpoint in output/a: starting afresh." in err
+    assert code == 0 and "There is no checkpoint in output/a: starting from scratch." in err
 
 
 def test_train_without_output_saves_nothing(run_small, tmp_path):

@@ -49,7 +49,7 @@ def test_code_files_of_one_name_are_distinct_in_the_model_card(tmp_path):
     files = [str(write(tmp_path / folder / "same.py", "x = 1\n")) for folder in "ab"]
     quietly_train(output=tmp_path / "run", code=files, training__max_steps=1)
     card = (tmp_path / "run" / "model-best" / "README.md").read_text()
-    assert "`evaluate` needs `a/same.py`, `b/same.py` there." in card
+    assert "`evaluate` needs `a/same.py`, `b/same.py`." in card
     assert "evaluate model-best --code a/same.py --code b/same.py\n" in card
 
 

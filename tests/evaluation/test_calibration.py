@@ -216,5 +216,5 @@ def test_training_says_that_no_threshold_reaches_the_precision(folder):
 
 
 def test_threshold_from_dev_needs_dev(folder):
-    with pytest.raises(DialogError, match="chooses thresholds on dev data: there is none"):
+    with pytest.raises(DialogError, match="chooses thresholds on dev data, but there is none"):
         quietly_train(INTENTS, folder / "out", **{**WANTED, "tasks__intents__dev": None})

@@ -169,7 +169,7 @@ def test_predict_gives_an_unknown_reply_below_the_threshold():
     assert row == whole[0]
     model = TrainedModel("intents/model-last")
     model.agent = RepeatLabelAgent()
-    with pytest.raises(DialogError, match="repeat_label gives no probabilities, so there is no"):
+    with pytest.raises(DialogError, match="repeat_label returns no probabilities, so it has no"):
         list(predicting.Answers(model, ["red"], threshold=0.1))
 
 

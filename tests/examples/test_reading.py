@@ -573,16 +573,16 @@ def test_reading_refuses_two_examples_with_the_same_id(tmp_path, streaming):
     path.write_text("".join(f'{{"id": "{name}", {turns}}}\n' for name in "abcbd"))
     row = {"text": "a", "labels": ["x"]}
     of_code = [[{**row, "id": name}] for name in "pqrq"]
-    hint = "give each example an id of its own"
+    hint = "give each example a unique id"
     for prepare in (lambda teacher: teacher, ahead):
         for teacher, message in (
             (
                 Conversations(str(path), streaming=streaming),
-                f"{path}:4  this line has the id 'b/0', as line 2 has: {hint}",
+                f"{path}:4  this line has the same id as line 2, 'b/0': {hint}",
             ),
             (
                 IterableTeacher({"train": lambda: of_code}, streaming=streaming, task="t"),
-                f"t/train  episode 3 has the id 'q', as episode 1 has: {hint}",
+                f"t/train  episode 3 has the same id as episode 1, 'q': {hint}",
             ),
             (
                 Teacher(

@@ -107,7 +107,9 @@ def test_debug_data_warns(intents):
     texts = {warning.check: warning.text for warning in report.warnings}
     assert texts["size"] == "only 6 training examples (fewer than 100)"
     assert texts["unknown words"] == "37.5 % of the words are unknown: is, new, what"
-    assert texts["new labels"] == "1 example (25.0 %) has a class that training lacks: 'ask'"
+    assert (
+        texts["new labels"] == "1 example (25.0 %) has a class that the training data lacks: 'ask'"
+    )
     assert "the fewest 'greet': 2" in texts["class sizes"]
 
 
@@ -219,7 +221,7 @@ def test_debug_data_counts_labels_outside_their_candidates(tmp_path, form, strea
     assert (part.outside.count, part.outside.ids, part.outside.share) == (2, ["x"], 0.5)
     assert part.outside_examples == ["1/1", "2/0"]
     (warning,) = [w for w in debug_data(config).warnings if w.check == "candidates"]
-    expected = "2 examples (50.0 %) have a label that is no candidate: 'x' (first in 1/1, 2/0)"
+    expected = "2 examples (50.0 %) have a label that is not a candidate: 'x' (first in 1/1, 2/0)"
     assert warning.text == expected and warning.split == "train"
     # The report works although no model can be trained on the data.
     with pytest.raises(DataError, match="the label 'x' .*is not among the 2 "):
@@ -393,7 +395,7 @@ def test_debug_data_of_sets_of_labels(tmp_path, monkeypatch):
     texts = {warning.check: warning.text for warning in report.warnings}
     assert texts["class sizes"].startswith("1 of 2 labels have fewer than 3 examples")
     assert texts["contradictions"].startswith("2 examples")  # "d"
-    assert "a label that training lacks: 'z'" in texts["new labels"]
+    assert "a label that the training data lacks: 'z'" in texts["new labels"]
     assert (dev.new_labels.count, dev.pairs) == (1, [("x", "z", 1)])
 
 
@@ -427,7 +429,7 @@ def test_texts_with_different_labels_and_near_duplicates_are_listed(tmp_path, mo
     assert (dev.near_train.count, dev.near_train.ids) == (1, ["1/0"])
     near = [("is my parcel where now", "Where is my parcel now?"), ("stop", "stop")]
     assert (learned.near_texts, dev.near_texts) == ([], near)
-    assert report.regime.startswith("Very small data: 2 training examples a class.")
+    assert report.regime.startswith("Very small data: 2 training examples per class.")
     (tmp_path / "a.cfg").write_text(INTENTS)
     assert main(["debug", "data", "a.cfg"]) == 0
     shown = capsys.readouterr().out
@@ -453,7 +455,7 @@ def test_labels_that_may_be_missing_values_are_counted_and_shown(intents):
     assert warning.text == "labels that may be missing values: 'NaN' (2), 'None' (1), 'n/a' (1)"
     stderr = io.StringIO()
     train(INTENTS, overrides={"training.max_steps": 1}, stderr=stderr)
-    expected = "4 training labels may be missing values, and are learned as classes: 'NaN', 'None'"
+    expected = "4 training labels may be missing values, and become classes: 'NaN', 'None'"
     assert expected in stderr.getvalue()
 
 

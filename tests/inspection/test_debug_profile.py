@@ -90,7 +90,7 @@ def test_profile_reports_the_cost_of_evaluation():
 
 
 def test_profile_refuses_no_steps():
-    with pytest.raises(DialogError, match="one step"):
+    with pytest.raises(DialogError, match="steps = 0, expected 1 or more"):
         debug_profile(RANKER, steps=0)
 
 

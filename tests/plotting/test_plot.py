@@ -91,7 +91,7 @@ def test_runs_that_cannot_be_found_are_one_error(small, tmp_path):
     with pytest.raises(DataError, match=r"smal  does not exist\. Did you mean .*small\?"):
         find_runs([tmp_path / "smal"])
     (tmp_path / "other").mkdir()
-    with pytest.raises(DataError, match="is no training run, and holds none"):
+    with pytest.raises(DataError, match="is not a training run and contains none"):
         find_runs([tmp_path / "other"])
     with pytest.raises(DataError, match=r"x{300}.*  cannot be read: File name too long"):
         find_runs([tmp_path / ("x" * 300)])
@@ -103,10 +103,10 @@ def test_runs_of_a_pattern_leave_out_pictures_and_other_files(small, large, tmp_
     paths = sorted(tmp_path.iterdir())
     assert len(paths) == 4 and [run.path for run in find_runs(paths)] == [large, small]
     for path in (tmp_path / "curves.png", tmp_path / "sweep.json"):
-        with pytest.raises(DataError, match="holds no rows of a training run"):
+        with pytest.raises(DataError, match="has no rows of a training run"):
             find_runs([path])
     (tmp_path / "odd.jsonl").write_text("{}\n")
-    with pytest.raises(DataError, match="odd.jsonl  holds no rows of a training run"):
+    with pytest.raises(DataError, match="odd.jsonl  has no rows of a training run"):
         find_runs([small, tmp_path / "odd.jsonl"])
 
 

@@ -70,7 +70,7 @@ def test_crew_an_error_of_any_kind_names_worker_examples_and_place(how, text):
     error = caught.value
     first, *lines = str(error).splitlines()
     assert (error.worker, first) == (1, f"Worker 1: {text}")
-    assert error.examples == ["20/0"] and lines[0] == "Examples at hand: 20/0"
+    assert error.examples == ["20/0"] and lines[0] == "Examples in progress: 20/0"
     assert lines[1] == "Traceback (most recent call last):"
     assert "\n".join(lines[1:]) == error.traceback and "in go_wrong" in error.traceback
     assert type(error.__cause__).__name__ == text.partition(":")[0]

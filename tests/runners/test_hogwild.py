@@ -514,7 +514,7 @@ def test_resume_restores_exact_counts_weights_and_schedules(make, executor):
     expected = {key: zlib.crc32(numpy.load(path).tobytes()) for key, path in arrays.items()}
     assert {"values", "mom1", "mom2", "averages"} <= set(expected)
     again = make(text, first.output, resume=True, overrides={"training.max_steps": 3})
-    assert "The run had ended (max_steps = 3 reached)" in again.stderr.getvalue()
+    assert "The run had already ended (max_steps = 3 reached)" in again.stderr.getvalue()
     assert len(again.notes) == 3
     # Resumed with the other executor, the run has the same counts as without a stop.
     other = {"runner.executor": "thread" if executor == "process" else "process"}

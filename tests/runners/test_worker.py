@@ -138,7 +138,7 @@ def test_errors_stop_the_run_and_keep_saved_files(runs, what, executor):
     who = "" if what == "data" else "Worker [01]: "
     assert re.fullmatch(who + said, first)
     if what == "raise":
-        assert lines[:2] == ["Examples at hand: train3/0", "Traceback (most recent call last):"]
+        assert lines[:2] == ["Examples in progress: train3/0", "Traceback (most recent call last):"]
         assert '    raise ValueError("out of tea")' in lines
     else:  # Errors without a traceback are one line.
         assert lines == []

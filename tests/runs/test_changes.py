@@ -113,10 +113,10 @@ def test_changed_data_is_refused_by_name(tmp_path, data, split):
     with pytest.raises(DataError) as caught:
         go_on(folder, **data)
     size = path.stat().st_size
-    why = ", and by its scores the best model is chosen" if split == "dev" else ""
+    why = ", and its scores choose the best model" if split == "dev" else ""
     n = {"train": 11, "dev": 1}[split]
     assert str(caught.value) == (
-        f"{path}  has other content than when {folder / 'checkpoint-6'} was made ({size - n:,} "
+        f"{path}  has changed since {folder / 'checkpoint-6'} was made ({size - n:,} "
         f"bytes then, {size:,} now){why}: {TO_GO_ON}"
     )
     # The checkpoint has not changed: with the old data the run resumes.
@@ -130,7 +130,7 @@ def test_changed_test_data_is_listed(tmp_path, data):
     before, _ = run(folder, **data)
     path = change(tmp_path, "test")
     after, shown = go_on(folder, **data)
-    assert f"Changed since: training.max_steps 6 -> 8; what is in {path}.\n" in shown
+    assert f"Changed since: training.max_steps 6 -> 8; the content of {path}.\n" in shown
     assert after.scores["test"] != before.scores["test"]
     # From then on it belongs to the run.
     _, shown = go_on(folder, 10, **data)
@@ -146,7 +146,7 @@ def test_changed_place_of_the_same_data_is_harmless(tmp_path, data):
     (tmp_path / "moved").mkdir()
     moved = {name: shutil.move(path, tmp_path / "moved") for name, path in data.items()}
     _, shown = go_on(folder, **moved)
-    assert "Resuming from" in shown and "what is in" not in shown
+    assert "Resuming from" in shown and "the content of" not in shown
     assert all(f"paths.{split}" in shown for split in ("train", "dev", "test"))
 
 
@@ -157,8 +157,8 @@ def test_changed_number_of_dev_files_is_refused_by_name(tmp_path, data):
     with pytest.raises(DataError) as caught:
         go_on(folder, config=two, **data)
     assert str(caught.value).startswith(
-        f"[tasks.it]  has 2 dev files; {folder / 'checkpoint-6'} was made with 1, and by its "
-        "scores the best model is chosen: give the same data"
+        f"[tasks.it]  has 2 dev files; {folder / 'checkpoint-6'} was made with 1, and its "
+        "scores choose the best model: give the same data"
     )
 
 
@@ -174,7 +174,7 @@ def test_dev_data_cannot_be_removed_but_can_be_added(tmp_path, data):
     assert "Resuming from" in shown and "paths.dev None -> " in shown
     # From now on it must stay.
     change(tmp_path, "dev")
-    with pytest.raises(DataError, match="dev.jsonl  has other content"):
+    with pytest.raises(DataError, match="dev.jsonl  has changed since"):
         go_on(folder, 10, **data)
 
 
@@ -188,7 +188,7 @@ def test_changed_candidates_are_refused_by_name(tmp_path, data):
     with pytest.raises(DataError) as caught:
         go_on(folder, **given)
     assert str(caught.value) == (
-        f"{path}  has other content than when {folder / 'checkpoint-6'} was made (28 bytes then, "
+        f"{path}  has changed since {folder / 'checkpoint-6'} was made (28 bytes then, "
         f"32 now): {TO_GO_ON}"
     )
     path.unlink()
@@ -198,7 +198,11 @@ def test_changed_candidates_are_refused_by_name(tmp_path, data):
     moved = tmp_path / "moved.txt"
     moved.write_text(whole)
     _, shown = go_on(folder, **{**given, "tasks__it__candidates": str(moved)})
-    assert "Resuming from" in shown and "tasks.it.candidates" in shown and "what is in" not in shown
+    assert (
+        "Resuming from" in shown
+        and "tasks.it.candidates" in shown
+        and "the content of" not in shown
+    )
 
 
 def flip(path):
@@ -212,7 +216,7 @@ def is_refused(path, folder, config=SPLITS, **given):
     with pytest.raises(DataError) as caught:
         go_on(folder, config=config, **given)
     checkpoint = folder / "checkpoint-6"
-    text = f"{path}  has other content than when {checkpoint} was made: {TO_GO_ON}"
+    text = f"{path}  has changed since {checkpoint} was made: {TO_GO_ON}"
     return str(caught.value) == text
 
 

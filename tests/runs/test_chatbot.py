@@ -111,7 +111,7 @@ def test_respond_needs_probabilities_for_a_threshold(tmp_path):
     result, _ = quietly_train(output=tmp_path, training__max_steps=1)
     bot = load(result.output / "model-best")
     bot.model.agent = bot.agent = bot._talker = RepeatLabelAgent()
-    with pytest.raises(DialogError, match="repeat_label gives no probabilities"):
+    with pytest.raises(DialogError, match="repeat_label returns no probabilities"):
         bot.respond("hi", threshold=0.1)
     assert bot.respond("hi", top=2) == [("", None)]
 

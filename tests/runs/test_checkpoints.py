@@ -75,7 +75,7 @@ def test_every_damage_to_a_checkpoint_is_found(trained, tmp_path_factory, chance
 def test_resume_without_a_whole_checkpoint_is_no_silent_restart(trained, folder):
     for step in (4, 6):
         flip(folder / f"checkpoint-{step}" / "weights.npy")
-    with pytest.raises(ModelError, match="no whole checkpoint .*-6 is damaged: .*-4 is damaged: "):
+    with pytest.raises(ModelError, match="no intact checkpoint .*-6 is damaged: .*-4 is damaged: "):
         resume(folder)
     weights = (place / "model-last" / "weights.npy" for place in (trained.output, folder))
     assert next(weights).read_bytes() == next(weights).read_bytes()
@@ -90,7 +90,7 @@ def test_checkpoints_of_other_versions_are_refused_in_one_line(folder, number, a
         resume(folder)
     assert str(refused.value) == (
         f"{folder / 'checkpoint-6'}  was written by {age} version of thincdialog: start from "
-        "scratch in another --output, or with --force in place of --resume."
+        "scratch in another --output, or with --force instead of --resume."
     )
     quietly_train(output=folder, force=True, **ENDS)
     assert damage(folder / "checkpoint-6") == ""
@@ -98,13 +98,13 @@ def test_checkpoints_of_other_versions_are_refused_in_one_line(folder, number, a
 
 def test_a_folder_without_checkpoints(tmp_path):
     folder = tmp_path / "out"
-    assert f"There is no checkpoint in {folder}: starting afresh." in resume(folder)[1]
+    assert f"There is no checkpoint in {folder}: starting from scratch." in resume(folder)[1]
     for step in Checkpoints(folder).steps():
         shutil.rmtree(folder / f"checkpoint-{step}")
     with pytest.raises(OutputError, match="holds model-best, but no checkpoint.*--force"):
         resume(folder)
     _, shown = quietly_train(output=folder, resume=True, force=True, **ENDS)
-    assert "starting afresh" in shown
+    assert "starting from scratch" in shown
     with pytest.raises(OutputError, match="--resume continues a run: .*--output"):
         resume(None)
 

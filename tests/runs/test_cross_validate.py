@@ -119,7 +119,7 @@ def test_cross_validation_refuses_impossible_settings(folder, capsys):
     for folds in (1, 37):
         with pytest.raises(DataError, match=f"has 36 .* 2 to as many folds, and not {folds}"):
             cross_validate(INTENTS, folds=folds)
-    with pytest.raises(DialogError, match="chooses thresholds on dev data: there is none"):
+    with pytest.raises(DialogError, match="chooses thresholds on dev data, but there is none"):
         cross_validate(INTENTS, overrides={"agent.threshold": "precision:0.9"})
     (folder / "out").mkdir()
     (folder / "out" / "a.txt").touch()

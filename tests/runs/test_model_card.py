@@ -87,7 +87,7 @@ def test_model_card_says_when_only_a_part_was_evaluated_and_has_no_intervals_of_
 
 def test_model_card_of_a_model_in_the_making_has_its_dev_scores(run):
     text = (run.output / "model-last" / "README.md").read_text()
-    assert "On the dev data, of these weights (step " in text and "### test" not in text
+    assert "On the dev data, with these weights (step " in text and "### test" not in text
     assert "chat model-last\n" in text and "95 %" not in text
 
 

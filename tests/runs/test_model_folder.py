@@ -65,7 +65,7 @@ def test_save_an_experiment_that_was_trained_by_hand(tmp_path):
     card = (tmp_path / "new" / "hand" / "README.md").read_text()
     assert "steps," not in card and "None were measured when it was saved." in card
     save(experiment, tmp_path / "new" / "hand")  # An old model is replaced; other folders are not.
-    with pytest.raises(OutputError, match="new  is there already, and no saved model"):
+    with pytest.raises(OutputError, match="new  exists, but is not a saved model"):
         save(experiment, tmp_path / "new")
 
 

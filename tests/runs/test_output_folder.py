@@ -40,7 +40,7 @@ def test_a_folder_that_is_not_empty_needs_force_which_replaces_models_only(tmp_p
     for path in (other / "notes.txt", tmp_path / "third" / BEST):
         path.parent.mkdir(exist_ok=True)
         path.write_text("mine")
-        with pytest.raises(OutputError, match="model-best  is no saved model"):
+        with pytest.raises(OutputError, match="model-best  is not a saved model"):
             quietly_train(output=tmp_path / path.relative_to(tmp_path).parts[0], force=True)
         assert path.read_text() == "mine"
 

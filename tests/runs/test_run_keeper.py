@@ -295,7 +295,7 @@ def test_force_forgets_the_run_before(folder):
 
 def test_a_run_that_had_ended_says_so_and_shows_the_result(trained, folder):
     after, shown = resume(folder)
-    assert "The run had ended (max_steps = 6 reached)" in shown
+    assert "The run had already ended (max_steps = 6 reached)" in shown
     for name in ("scores", "best_step", "stopped_because", "samples"):
         assert getattr(after, name) == getattr(trained, name)
     same(remains(folder), remains(trained.output))

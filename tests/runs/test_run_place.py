@@ -99,7 +99,7 @@ def test_an_error_in_a_streamed_test_split_comes_late_as_announced(folder):
     with pytest.raises(DataError, match="test.jsonl:25 "):
         quietly_train("c.cfg", Path("new"), tasks__talk__streaming=True, stderr=shown)
     lines = shown.getvalue().splitlines()
-    note = "test is a stream, which is read only after training: check it before with `debug data`."
+    note = "test is a stream, which is read only after training; to check it now, run `debug data`."
     (number,) = (number for number, line in enumerate(lines) if line.startswith(note))
     assert any(line.startswith("Computing with") for line in lines[number:])
 

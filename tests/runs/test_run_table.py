@@ -130,10 +130,10 @@ def test_results_of_damaged_scores_and_of_rows_of_another_kind(tmp_path):
     good.update(n_parameters=3, scores={"dev": {"f1": None}})
     for name, value, said in (
         ("score_name", None, "'score_name' is missing or"),
-        ("seconds", 10**400, "'seconds' is missing or no value of its kind"),
+        ("seconds", 10**400, "'seconds' is missing or has the wrong type"),
         ("n_parameters", True, "'n_parameters' is missing or"),
-        ("scores", {"dev": {"f1": 10**400}}, "the scores on dev are no numbers"),
-        ("scores", {"dev": 3}, "the scores on dev are no numbers"),
+        ("scores", {"dev": {"f1": 10**400}}, "the scores on dev are not numbers"),
+        ("scores", {"dev": 3}, "the scores on dev are not numbers"),
     ):
         (tmp_path / "scores.json").write_text(json.dumps({**good, name: value}))
         with pytest.raises(ModelError, match=f"scores.json  is damaged: {said}"):

@@ -144,7 +144,7 @@ def test_sweep_finds_all_mistakes_before_it_trains(tmp_path):
 
 def test_sweep_refuses_a_folder_of_something_else(tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
-    with pytest.raises(OutputError, match="holds something that is no sweep"):
+    with pytest.raises(OutputError, match="is not the folder of a sweep"):
         run_sweep(tmp_path)
     run_sweep(tmp_path / "s", {RATE: [0.01]})
     with pytest.raises(OutputError, match=r"other settings: training.max_steps \(was 3, is 4\)"):
@@ -164,7 +164,7 @@ def test_sweep_whose_state_is_damaged_says_how_to_continue(tmp_path):
             run_sweep(tmp_path, {RATE: [0.01]})
     (tmp_path / "sweep.json").write_text('{"runs": {}}')
     again, shown = run_sweep(tmp_path, {RATE: [0.01]})
-    assert again.runs[0].state == "finished" and "The run had ended" in shown
+    assert again.runs[0].state == "finished" and "The run had already ended" in shown
     assert weights(tmp_path / found.best.name) == before
 
 

@@ -22,7 +22,7 @@ def test_sweep_grid_has_every_combination_once():
     [
         ("log:0..1", "should begin above 0"),
         ("uniform:3..1", "from a lower to a higher number"),
-        ("uniform:a..1", "bounds that are no numbers"),
+        ("uniform:a..1", "bounds that are not numbers"),
         ("int:0.5..2", "whole numbers as bounds"),
         ("log:5", "neither a list of values nor a range"),
         ("uniform:0..inf", "from a lower to a higher"),

@@ -111,7 +111,7 @@ def test_init_from_keeps_classes_and_adds_new_ones(begin, tmp_path, text):
 def test_init_from_a_run_begins_with_its_best_model(begin, tmp_path):
     run = tmp_path / "first"
     _, shown = begin(NET, training__max_steps=1, **{"training.init_from": str(run)})
-    assert f"Beginning with {run / 'model-best'} (" in shown
+    assert f"Starting from {run / 'model-best'} (" in shown
 
 
 def test_init_from_continues_training_and_no_longer_needs_the_model(begin, tmp_path):
@@ -126,7 +126,7 @@ def test_init_from_continues_training_and_no_longer_needs_the_model(begin, tmp_p
     resumed, shown = quietly_train(
         config, tmp_path / "second", resume=True, training__max_epochs=16.0
     )
-    assert "Resuming from" in shown and "Beginning with" not in shown
+    assert "Resuming from" in shown and "Starting from" not in shown
     assert resumed.stopped_because == "max_epochs = 16 reached"
 
 
@@ -144,7 +144,7 @@ def test_init_from_with_the_same_data_begins_where_the_other_ended(firsts, tmp_p
     assert weights[0] == weights[1]
     n = len(np.load(model / "weights.npy"))
     (head, *lines, warning, place, ops, unimproved, uncalibrated) = shown.splitlines()
-    assert head == f"Beginning with {model} (thincdialog.Classifier.v1):"
+    assert head == f"Starting from {model} (thincdialog.Classifier.v1):"
     assert "first.jsonl is the train data, too" in warning
     assert unimproved.startswith("no step has improved accuracy on dev, so the best weights")
     assert place == f"Saving to {tmp_path / 'two'}" and ops.startswith("Computing with ops = ")
@@ -255,8 +255,8 @@ def test_init_from_a_custom_agent_says_what_fits(firsts, tmp_path):
          "saved it without layout.json (there is: README.md, config.cfg, letters.json, meta.json). "
          "Begin with a model of classifier"),
         (own, firsts[NET] / "model-best",
-         f"{firsts[NET] / 'model-best'}  is a model of thincdialog.Classifier.v1, of which tests."
-         "counting_of_letters.v1 can read nothing (FileNotFoundError: "),
+         f"{firsts[NET] / 'model-best'}  is a model of thincdialog.Classifier.v1, which tests."
+         "counting_of_letters.v1 cannot read (FileNotFoundError: "),
     ):  # fmt: skip
         settings = {**options, "training__init_from": str(start), "training__max_steps": 1}
         out = tmp_path / f"to_{len(list(tmp_path.iterdir()))}"
@@ -281,7 +281,7 @@ def test_init_from_a_model_without_a_tokenizer_builds_one(begin, firsts, tmp_pat
 def test_init_from_is_in_the_model_card(begin, tmp_path):
     begin(training__max_steps=1)
     card = (tmp_path / "second" / "model-best" / "README.md").read_text()
-    assert "- begun with the saved model `first/model-best`\n" in card
+    assert "- initialised from the saved model `first/model-best`\n" in card
     assert str(tmp_path) not in card
 
 
@@ -339,7 +339,7 @@ def test_init_from_a_model_that_is_replaced_meanwhile_reads_it_again(firsts, tmp
     replaced(monkeypatch, place, firsts[NET] / "model-last", other)
     options = {"training__init_from": str(place.parent), **still}
     _, shown = quietly_train(TASK + NET + TRAINING, tmp_path / "new", **options)
-    assert shown.count("Beginning with") == 1
+    assert shown.count("Starting from") == 1
     weights = [(path / "weights.npy").read_bytes() for path in (other, tmp_path / "new/model-last")]
     assert weights[0] == weights[1] != (firsts[NET] / "model-best" / "weights.npy").read_bytes()
 

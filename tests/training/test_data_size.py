@@ -59,7 +59,7 @@ def test_auto_trains_as_its_numbers_do_and_says_them(tmp_path):
 @pytest.mark.slow
 def test_a_run_that_ends_while_dev_improves_says_how_to_continue(tmp_path):
     _, shown = quietly_train(RANKER, tmp_path / "out", training__max_steps=3)
-    line = "hits@1 on dev was still improving at the end. To train on, set [training] max_steps = 6"
+    line = "hits@1 on dev was still improving at the end. To continue, set [training] max_steps = 6"
     assert f"{line} with --resume." in shown
     result, shown = quietly_train(RANKER, tmp_path / "out", resume=True, training__max_steps=200,
                                   training__max_epochs=60.0)  # fmt: skip

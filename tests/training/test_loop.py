@@ -142,7 +142,7 @@ class ReadsFive(RankerAgent):
 def test_loop_that_learns_nothing_in_a_later_epoch_keeps_its_model_and_scores(tmp_path):
     config = RANKER.replace("thincdialog.Ranker.v1", "tests.reads_five.v1")
     result = run(config, output=tmp_path, max_epochs=9.0)
-    assert result.stopped_because == "no example of the last epoch taught the agent anything"
+    assert result.stopped_because == "the agent found nothing to learn from in the last epoch"
     assert read_log(tmp_path)[-1]["step"] == 5 and (tmp_path / "scores.json").exists()
 
 
@@ -313,7 +313,7 @@ def test_loop_rate_that_depends_on_scores_needs_dev_data(tmp_path):
     task = f'[tasks.words]\n@teachers = "thincdialog.LabelledText.v1"\ntrain = "{path}"\n'
     rate = '[training.optimizer]\n@optimizers = "Adam.v1"\n\n[training.optimizer.learn_rate]\n'
     plateau = '@schedules = "thincdialog.Plateau.v1"\nlearn_rate = 0.01\n'
-    with pytest.raises(ConfigError, match="goes by scores on dev data: there is none - give some"):
+    with pytest.raises(ConfigError, match="scores on dev data, but there is none - give some"):
         quietly_train(task + CLASSIFIER + rate + plateau)
 
 

@@ -122,8 +122,11 @@ def test_preprocessing_agents_with_other_settings_share_a_folder(folder, code):
 @pytest.mark.parametrize(
     "changes, wanted",
     [
-        ({"loader.store": None}, "there is no store to keep its outcome"),
-        ({"agent.@agents": "thincdialog.Classifier.v1"}, "no observe\\(\\) of its own"),
+        ({"loader.store": None}, "there is no store to keep the result"),
+        (
+            {"agent.@agents": "thincdialog.Classifier.v1"},
+            "does not define both observe\\(\\) and batch_act\\(\\)",
+        ),
         ({"tasks.colours.@teachers": "thincdialog.Conversations.v1"}, "several turns"),
         ({}, "changes 'turns'"),
     ],

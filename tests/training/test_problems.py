@@ -54,7 +54,7 @@ def test_drawn_candidates_that_the_agent_would_not_use_are_refused(source):
         check_training(experiment)
         assert experiment.evaluation_split("dev").n_examples
         return
-    said = "n_candidates = 100, but .agent. eval_candidates .* take one of them"
+    said = "n_candidates = 100, but .agent. eval_candidates overrides it - use one of them"
     for check in (lambda: check_training(experiment), lambda: experiment.evaluation_split("dev")):
         with pytest.raises(ConfigError, match=said):
             check()
@@ -91,7 +91,7 @@ gpu_id = 0
     assert main(["debug", "config", str(path), *train]) == 1
     shown = capsys.readouterr().err
     assert "3 problems in" in shown
-    for said in ("[baselines.other] has weights", "goes by scores on dev data", "asks for a GPU"):
+    for said in ("[baselines.other] has weights", "needs scores on dev data", "asks for a GPU"):
         assert said in shown
     # As long as no data is given, dev data may still be added together with it.
     assert main(["debug", "config", str(path), "--system.gpu_id", "-1"]) == 1

@@ -760,7 +760,9 @@ def test_a_store_is_not_built_of_examples_with_the_same_id(tmp_path, monkeypatch
         with pytest.raises(Stop):
             build(TALKS + REPLIES, overrides=changes, stderr=io.StringIO())
     for _ in range(2):
-        with pytest.raises(DialogError, match="a.jsonl:33  this line has the id '0/0', as line 1"):
+        with pytest.raises(
+            DialogError, match="a.jsonl:33  this line has the same id as line 1, '0/0'"
+        ):
             build(TALKS + REPLIES, overrides=changes, stderr=io.StringIO())
     path.write_text("".join(json.dumps(row) + "\n" for row in rows[:32]))
     build(TALKS + REPLIES, overrides=changes, stderr=io.StringIO())

@@ -124,7 +124,7 @@ def test_tasks_with_a_weight_but_no_training_data_are_named(weight):
     weights = {"mixture.weights.colours": 1, "mixture.weights.drinks": weight}
     _, shown = quietly_train(TWO_TASKS, tasks__drinks__splits="dev", training__max_epochs=1.0,
                              **weights)  # fmt: skip
-    note = "[mixture.weights] drinks: no training data, so its weight counts for nothing\n"
+    note = "[mixture.weights] drinks: no training data, so its weight has no effect\n"
     assert shown.count(note) == (1 if weight else 0)
 
 
@@ -169,7 +169,9 @@ def test_tasks_without_end_continue_until_the_others_end():
     assert sorted(colours) == sorted(2 * ids("train", ["colours"]))
     assert abs(len(seen) - 4 * len(colours)) <= 16
     both = {f"tasks.{name}.endless": True for name in SIZES}
-    with pytest.raises(ConfigError, match="max_epochs ends nothing.*- set max_steps or max_se"):
+    with pytest.raises(
+        ConfigError, match="max_epochs cannot end training.*- set max_steps or max_se"
+    ):
         run(**both)
     result = run(**both, training__max_steps=20)
     assert result.stopped_because == "max_steps = 20 reached" and len(SEEN) == 20

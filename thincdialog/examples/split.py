@@ -442,13 +442,13 @@ class Split:
             for message in episode
             if message["id"] == name
         ]
-        hint = "give each example an id of its own"
+        hint = "give each example a unique id"
         if len(places) < 2:  # A mutator duplicated the id.
             raise DataError(self.origin, f"two examples have the id {short(name)}: {hint}")
         (_, before, first), (path, line, number), *_ = places
         text = f"episode {number}" if before is None else "this line"
         other = f"episode {first}" if before is None else f"line {before}"
-        raise DataError(path, f"{text} has the id {short(name)}, as {other} has: {hint}", line)
+        raise DataError(path, f"{text} has the same id as {other}, {short(name)}: {hint}", line)
 
     def compare_labels(self, store: Store) -> None:
         """Check that no labels that are classes differ only by case or blanks. This is only done

@@ -14,7 +14,7 @@ CHECKS = (
 # Name of the check, finding, and hint.
 Finding = Tuple[str, str, str]
 # Plural forms of verbs to their singular forms.
-_OF_ONE = {"have": "has", "were": "was", "are": "is"}
+_OF_ONE = {"have": "has", "are": "is"}
 
 
 def run_checks(report: DataReport) -> None:
@@ -60,12 +60,12 @@ def _of_examples(part: SplitReport) -> Iterator[Finding]:
         if some.count:
             yield check, f"{_share(some, 'have', f', such as {some.ids[0]}')} {what}", hint
     if part.repeated_ids.count:
-        text = f"{_share(part.repeated_ids, 'have')} an id that was there before"
-        hint = "training refuses them: give each example an id of its own"
+        text = f"{_share(part.repeated_ids, 'have')} the id of an earlier example"
+        hint = "training refuses them: give each example a unique id"
         yield "ids", f"{text}: {_names(part.repeated_ids)}", hint
     elif part.shared_ids:
         text = f"{part.shared_ids} conversations have the id of an earlier one"
-        yield "ids", text, "give each its own, or keep its turns together"
+        yield "ids", text, "give each a unique id, or keep its turns together"
 
 
 def _of_labels(part: SplitReport, noun: str, limits: Limits) -> Iterator[Finding]:
@@ -78,9 +78,9 @@ def _of_labels(part: SplitReport, noun: str, limits: Limits) -> Iterator[Finding
     if is_train and part.n_examples < limits.min_train:
         examples = "example" if part.n_examples == 1 else "examples"
         text = f"only {part.n_examples} training {examples} (fewer than {limits.min_train})"
-        yield "size", text, "collect more, or expect little"
+        yield "size", text, "collect more, or expect low scores"
     if part.outside.count:
-        text = f"{_share(part.outside, 'have')} a label that is no candidate"
+        text = f"{_share(part.outside, 'have')} a label that is not a candidate"
         ids = ", ".join(part.outside_examples)
         hint = "add it to the candidates or classes"
         yield "candidates", f"{text}: {_names(part.outside)} (first in {ids})", hint
@@ -91,14 +91,14 @@ def _of_labels(part: SplitReport, noun: str, limits: Limits) -> Iterator[Finding
         name, count = (part.rare_labels or part.frequent_labels)[-1]
         text = f"{part.n_rare_classes} of {part.n_labels} {plural} have fewer than "
         text += f"{limits.min_of_class} examples, the fewest '{name}': {count}"
-        yield "class sizes", text, f"collect more of them, or join {plural}"
+        yield "class sizes", text, f"collect more of them, or merge {plural}"
     for name, count in part.frequent_labels[: int(is_train)]:
         if count > limits.max_label * part.n_examples:
             text = f"{_percent(count / part.n_examples)} of the examples have the same label"
-            hint = "an agent that always says it scores as much; see macro averages"
+            hint = "an agent that always predicts it has this accuracy; see macro averages"
             yield "balance", f"{text}, {_short(name)}", hint
     if noun and part.new_labels.count:
-        text = f"{_share(part.new_labels, 'have')} a {noun} that training lacks"
+        text = f"{_share(part.new_labels, 'have')} a {noun} that the training data lacks"
         hint = "no classifier can predict it; split the data again, or set [agent] threshold, and "
         hint += f"reject_class to the {noun} of texts that are out of scope"
         yield "new labels", f"{text}: {_names(part.new_labels)}", hint
@@ -107,8 +107,8 @@ def _of_labels(part: SplitReport, noun: str, limits: Limits) -> Iterator[Finding
 def _of_repeats(part: SplitReport, has_classes: bool, limits: Limits) -> Iterator[Finding]:
     is_train = part.split == "train"
     if is_train and part.duplicates.share > limits.max_duplicates:
-        text = f"{_share(part.duplicates, 'were')} there before, input and labels"
-        yield "duplicates", f"{text}: {_names(part.duplicates)}", "they weigh more than others"
+        text = f"{_share(part.duplicates, 'have')} the input and labels of an earlier example"
+        yield "duplicates", f"{text}: {_names(part.duplicates)}", "they count more than others"
     if has_classes and is_train and part.contradictions.share > limits.max_contradictions:
         text = f"{_share(part.contradictions, 'have')} an input that has another label elsewhere"
         hint = "correct one of the labels"
@@ -116,11 +116,11 @@ def _of_repeats(part: SplitReport, has_classes: bool, limits: Limits) -> Iterato
     if part.shared:
         yield "overlap", part.shared, "give each split its own file, or set dev_share"
     elif part.in_train.share > limits.max_overlap:
-        text = f"{_share(part.in_train, 'are')} in the training data as they are"
+        text = f"{_share(part.in_train, 'are')} also in the training data"
         hint = "scores on them measure memorisation; remove them from one side"
         yield "overlap", f"{text}: {_names(part.in_train)}", hint
     if part.near_train.share > limits.max_overlap:
-        text = f"{_share(part.near_train, 'are')} nearly in the training data"
+        text = f"{_share(part.near_train, 'are')} similar to training data"
         hint = "scores on them may measure memorisation; check whether both are from one source"
         yield "overlap", f"{text}: {_names(part.near_train)}", hint
 
@@ -130,7 +130,7 @@ def _of_words(part: SplitReport, limits: Limits) -> Iterator[Finding]:
     if share > limits.max_unknown:
         words = ", ".join(word for word, _ in part.unknown_words[:5])
         text = f"{_percent(share)} of the words are unknown: {words}"
-        hint = "keep more words ([tokenizer]), use subwords, or look at the sources"
+        hint = "keep more words ([tokenizer]), use subwords, or check where the texts come from"
         yield "unknown words", text, hint
     for name, share in part.truncated.items():
         if share > limits.max_truncated:

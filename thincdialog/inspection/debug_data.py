@@ -126,8 +126,8 @@ def regime(reports: Sequence[SplitReport]) -> str:
     sizes = [part.n_examples / max(1, part.n_labels) for part in reports if part.split == "train"]
     name, accuracy = next(found for most, *found in REGIMES if min(sizes) < most)
     return (
-        f"{name} data: {min(sizes):,.0f} training examples a class. On data of this size, "
-        f"configs/intent.cfg was right for {accuracy} of three test sets (docs/small-data.md)."
+        f"{name} data: {min(sizes):,.0f} training examples per class. On data of this size, "
+        f"configs/intent.cfg was right on {accuracy} of three test sets (docs/small-data.md)."
     )
 
 

@@ -83,7 +83,7 @@ def debug_overfit(
     RAISES (DialogError): If the config or the data cannot be used, or ``steps`` is below 1.
     """
     if steps < 1:
-        raise DialogError(f"steps = {steps}: it takes one step at least")
+        raise DialogError(f"steps = {steps}, expected 1 or more")
     with prepared(config, overrides, code, stderr) as trial:
         set_dropout_rate(trial.model, 0.0)
         return _learn(trial, _first_batch(trial), steps)
@@ -222,7 +222,7 @@ def _hints(found: Overfit, learn_rate: float) -> List[str]:
     if found.labels == 1:
         return [
             f"All labels of the batch ({found.examples} examples) are the same, so there was "
-            "nothing to learn: look at the data (display-data), or take a larger batch."
+            "nothing to learn: look at the data (display-data), or use a larger batch."
         ]
     if found.hints:  # A loss that is not finite explains all other symptoms.
         return []
@@ -231,9 +231,9 @@ def _hints(found: Overfit, learn_rate: float) -> List[str]:
     hints = []
     if found.without_gradient:
         names = _first(found.without_gradient)
-        hints.append(f"No gradient reaches {names}. (What the batch does not use has none.)")
+        hints.append(f"No gradient reaches {names}. (Parameters unused in the batch have none.)")
     if found.unchanged:
-        hints.append(f"In spite of a gradient, {_first(found.unchanged)} does not change: frozen?")
+        hints.append(f"{_first(found.unchanged)} has a gradient but does not change: is it frozen?")
     if found.is_learnt:
         return hints
     first, last = found.losses[0], found.losses[-1]
@@ -244,11 +244,11 @@ def _hints(found: Overfit, learn_rate: float) -> List[str]:
             f"The loss {how}: try {rate} ten times lower and ten times higher; find-lr helps."
         )
     elif last < MOVED * min(found.losses[: len(found.losses) * 3 // 4] or [first]):
-        hints.append(f"The loss still falls: give it more --steps, or raise {rate}.")
+        hints.append(f"The loss is still falling: give more --steps, or raise {rate}.")
     else:
         hints.append(
-            f"The loss fell, but no longer does: lower {rate}, or the model is too small, or it "
-            "does not see what the labels depend on (history_size, max_context)."
+            f"The loss no longer falls: lower {rate}; or the model is too small, or cannot see "
+            "the turns that the labels depend on (history_size, max_context)."
         )
     return hints
 

@@ -102,7 +102,7 @@ def debug_profile(
     RAISES (DialogError): If the config or the data cannot be used, or ``steps`` is below 1.
     """
     if steps < 1:
-        raise DialogError(f"steps = {steps}: it takes one step at least")
+        raise DialogError(f"steps = {steps}, expected 1 or more")
     with prepared(config, overrides, code, stderr) as trial:
         profile = measure(trial, steps)
         _evaluate(trial, profile)

@@ -82,9 +82,9 @@ def find_lr(
     RAISES (DialogError): If the config, the data or an argument cannot be used.
     """
     if not 0.0 < start < end < float("inf"):
-        raise DialogError(f"the rates go from {start:g} to {end:g}: they should rise, from above 0")
+        raise DialogError(f"start = {start:g}, end = {end:g}: rates should rise from above 0")
     if steps < 10:
-        raise DialogError(f"steps = {steps}: fewer than 10 make no curve")
+        raise DialogError(f"steps = {steps}, expected 10 or more to draw a curve")
     rates = np.geomspace(start, end, steps).tolist()
     with prepared(config, overrides, code, stderr) as trial:
         if not hasattr(trial.optimizer, "learn_rate"):
@@ -140,7 +140,7 @@ def judge(rates: List[float], losses: List[float], diverged: bool, steps: int) -
     """
     reason = f"the loss diverged at {rates[-1]:.2g}" if diverged and rates else "all rates tried"
     if len(losses) < RECENT:
-        why = f"{reason}, at once: begin with a lower --start."
+        why = f"{reason}, at once: use a lower --start."
         return LearnRates(rates, losses, list(losses), reason, diverged, None, None, None, why)
     width = max(1.0, SMOOTHING * steps)
     # A diverging loss must not raise the smoothed values before it.
@@ -174,7 +174,7 @@ def judge(rates: List[float], losses: List[float], diverged: bool, steps: int) -
         why = f"A tenth of {turn:.2g}, where the loss turns upwards."
     else:
         suggestion = _round(fallen)
-        why = "By this rate, the loss has fallen most of the way. " + (
+        why = "At this rate, the loss has fallen most of the way. " + (
             f"It turns upwards at {turn:.2g}."
             if turn is not None
             else "It does not rise again: a higher --end may show where."

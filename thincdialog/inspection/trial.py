@@ -28,8 +28,8 @@ class Trial(Experiment):
         RAISES (ConfigError): If the agent has none.
         """
         if self.agent.model is None:
-            text = f"[agent] '{self.agent.id}' has no Thinc model to look into"
-            raise ConfigError([Problem("", text, "see what it does itself")])
+            text = f"[agent] '{self.agent.id}' has no Thinc model to inspect"
+            raise ConfigError([Problem("", text, "check it with its own tools")])
         return self.agent.model
 
     def steps(self) -> Iterator[bool]:

@@ -33,7 +33,7 @@ Prints = Mapping[str, Mapping[str, List[Print]]]
 
 # Files that must not change, and the reason. Test files may change, because training does not
 # depend on them.
-FIXED = {"train": "", "dev": ", and by its scores the best model is chosen", "agent": ""}
+FIXED = {"train": "", "dev": ", and its scores choose the best model", "agent": ""}
 TO_GO_ON = "give the same data to resume, or start another run with another --output"
 
 
@@ -109,7 +109,7 @@ def check_data(experiment: Experiment, before: Prints, now: Prints, checkpoint: 
                     check_readable(path, or_folder=True)
                     sizes = f" ({there[0]:,} bytes then, {here[0]:,} now)"
                     sizes = sizes if there[0] != here[0] else ""
-                    text = f"has other content than when {checkpoint} was made"
+                    text = f"has changed since {checkpoint} was made"
                     raise DataError(path, f"{text}{sizes}{FIXED[split]}: {TO_GO_ON}")
     return others
 

@@ -159,14 +159,14 @@ def _message(text: str, candidates: Optional[Sequence[str]]) -> Message:
         # Equal scores keep the order of the candidates; duplicates have no effect.
         message["label_candidates"] = list(dict.fromkeys(candidates))
         if not message["label_candidates"]:
-            raise ValueError("candidates is empty: give one or more, or None for those of training")
+            raise ValueError("candidates is empty: give one or more, or None for the model's own")
     return message
 
 
 def _conversation(turns: Union[str, Sequence[str]], candidates: Optional[Sequence[str]]) -> Message:
     said: List[Any] = list(turns) if isinstance(turns, (list, tuple)) else [turns]
     if not said or not all(isinstance(turn, str) for turn in said):
-        raise TypeError(f"a conversation should be a string or a list of some, got {turns!r}")
+        raise TypeError(f"a conversation should be a string or a list of strings, got {turns!r}")
     message = Message(_message(said[-1], candidates), episode_done=True)
     roles = [SELF if place % 2 else PARTNER for place in range(len(said) - 1, 0, -1)]
     message["context"] = list(zip(roles, said))

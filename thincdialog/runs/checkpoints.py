@@ -73,16 +73,16 @@ class Checkpoints:
             reason = damage(folder)
             if not reason:
                 for line in reasons:
-                    note(f"{line} {folder} is whole.")
+                    note(f"{line} Using {folder}, which is intact.")
                 return folder
             if reason.startswith(OTHER_VERSION):
                 raise ModelError(
                     f"{folder}  {reason}: start from scratch in another --output, or with --force "
-                    "in place of --resume."
+                    "instead of --resume."
                 )
             reasons.append(f"{folder} is damaged: {reason}.")
         if reasons:
-            found = f"{self.folder}  has no whole checkpoint to resume from."
+            found = f"{self.folder}  has no intact checkpoint to resume from."
             raise ModelError(f"{found} {' '.join(reasons)} {RESTART}")
         return None
 
@@ -139,7 +139,7 @@ def damage(folder: Path) -> str:
             age = "an earlier" if manifest["format"] < FORMAT else "a later"
             return f"{OTHER_VERSION} {age} version of thincdialog"
         if folder.name != f"checkpoint-{manifest['step']}" or not files:
-            return f"{MANIFEST} is not its own"
+            return f"{MANIFEST} belongs to another checkpoint"
         return find_damage(folder, files)
     except OSError as error:
         return f"{MANIFEST} cannot be read ({error.strerror})"

@@ -54,7 +54,7 @@ def find_runs(paths: Sequence[Union[str, Path]]) -> List[Run]:
             if not rows and path.stat().st_size:
                 if len(known) > 1 and path.suffix != ".jsonl":
                     continue  # A picture, or sweep.json.
-                raise DataError(path, "holds no rows of a training run, as its log.jsonl does.")
+                raise DataError(path, "has no rows of a training run. Give the log.jsonl of a run.")
             parts = _split(rows)
             many = len(parts) > 1
             runs += [
@@ -95,8 +95,8 @@ def _in_path(path: Path) -> List[Path]:
     runs = _below(path, MAX_DEPTH)
     if not runs:
         raise DataError(
-            path, f"is no training run, and holds none: there is no {LOG}. Give the folder that "
-            "was the --output of a training run."
+            path, f"is not a training run and contains none: there is no {LOG}. Give the "
+            "--output folder of a training run."
         )  # fmt: skip
     return runs
 

@@ -109,11 +109,11 @@ def _scores(meta: Mapping[str, Any], result: Optional[Result]) -> Iterator[str]:
         if not meta.get("dev"):
             yield "None were measured when it was saved."
             return
-        yield f"On the dev data, of these weights (step {meta['step']:,})."
+        yield f"On the dev data, with these weights (step {meta['step']:,})."
         yield ""
         yield from _table([["metric", "dev"], *_values({"": meta["dev"]}, {}, "")])
         return
-    yield f"Of the weights of step {result.best_step:,}, the best by `{result.score_name}`."
+    yield f"With the weights of step {result.best_step:,}, the best by `{result.score_name}`."
     for split, report in result.scores.items():
         agents = result.agents(split)
         ends = result.intervals.get(split, {})
@@ -163,7 +163,7 @@ def _data(config: Mapping[str, Any], result: Optional[Result]) -> Iterator[str]:
     yield from _table(rows)
     steps = [f"`{name}`" for name in _registered(tasks, "@mutators")]
     if steps:
-        yield from ("", f"Changed at reading by {', '.join(steps)}.")
+        yield from ("", f"Changed on reading by {', '.join(steps)}.")
 
 
 def _n_examples(task: str, split: str, is_one_of_many: bool, result: Optional[Result]) -> str:
@@ -199,7 +199,7 @@ def _model(
         yield f"- tokenizer: `{name}`"
     beginning = config.get("training", {}).get("init_from")
     if beginning:
-        yield f"- begun with the saved model `{_model_name(beginning)}`"
+        yield f"- initialised from the saved model `{_model_name(beginning)}`"
     if "step" in meta:  # The step is missing if the agent was trained with a custom loop.
         seen = f"{meta.get('epoch', 0):.4g} epochs, {meta.get('examples', 0):,} examples"
         yield f"- {meta['step']:,} steps, {seen}"
@@ -228,15 +228,15 @@ def _use(name: str, code: Sequence[str], answers_with_code: bool) -> List[str]:
     # The folder is not yet renamed.
     model = name[1:].rpartition(".")[0] if name.startswith(".") else name
     files = ", ".join(f"`{file}`" for file in code)
-    needs = f"It was trained with code of your own: put {files} there, too. "
+    needs = f"It was trained with custom code: copy {files} to the same place. "
     if not answers_with_code:
-        needs = f"Only its data was read with code of your own: `evaluate` needs {files} there. "
+        needs = f"Only its data was read with custom code: `evaluate` needs {files}. "
     words = [model, *(word for file in code for word in ("--code", file))]
     to_chat = words if answers_with_code else words[:1]
     given = f", code={json.dumps(list(code))}" if code and answers_with_code else ""
     return [
         "", "## How to use it", "",
-        f"{needs if code else ''}In the folder that holds this one:", "",
+        f"{needs if code else ''}In the folder that contains this one:", "",
         "```",
         f"python -m thincdialog {shlex.join(['chat', *to_chat])}",
         f"python -m thincdialog {shlex.join(['evaluate', *words])}",
@@ -266,10 +266,10 @@ def _limits(
     config: Mapping[str, Any], meta: Mapping[str, Any], folder: Path, result: Optional[Result]
 ) -> Iterator[str]:
     yield from ("", "## Limits", "")
-    yield "- The scores hold for data of the kind it was measured on, not for other ones."
+    yield "- The scores are valid only for data like the data that it was measured on."
     agent = config.get("agent", {})
     if agent.get("@agents") == "thincdialog.Ranker.v1":
-        yield "- It chooses among given replies and writes none of its own."
+        yield "- It chooses among given replies and does not write new ones."
         n = config.get("evaluation", {}).get("n_candidates")
         if n:
             sizes = [size for size in (result.choices if result else ()) if size]
@@ -297,7 +297,7 @@ def _limits(
         yield f'- In evaluation its candidates were "{source}" (`eval_candidates`).'
     if agent.get("max_context"):
         yield f"- It reads the last {agent['max_context']} tokens of a conversation."
-    yield "- Replies are not filtered: what the training data says, it may say."
+    yield "- Replies are not filtered: it may repeat anything in its training data."
 
 
 @lru_cache(maxsize=None)

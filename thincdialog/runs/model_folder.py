@@ -32,7 +32,7 @@ def save(experiment: Experiment, folder: PathLike) -> None:
     }
     path = Path(folder)
     if path.exists() and not (path / META).is_file():
-        raise OutputError(f"{path}  is there already, and no saved model: choose another folder.")
+        raise OutputError(f"{path}  exists, but is not a saved model: choose another folder.")
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
     config, tasks = write_config(experiment.checked.config), experiment.tasks.values()

@@ -73,7 +73,7 @@ def check_contents(folder: Path, force: bool, resume: bool, has_checkpoint: bool
         is_empty = not model.exists() or (model.is_dir() and not any(model.iterdir()))
         if not is_empty and not (model / "meta.json").is_file():
             raise OutputError(
-                f"{model}  is no saved model, so --force does not replace it. "
+                f"{model}  is not a saved model, so --force does not replace it. "
                 "Choose another folder with --output."
             )
         if model.exists() and not has_checkpoint and not force:

@@ -190,11 +190,11 @@ class RunKeeper(Keeper):
             from the run's.
         """
         if self.checkpoints is None:
-            note("There are no checkpoints of such an agent or optimizer: starting afresh.")
+            note("This agent or optimizer does not support checkpoints: starting from scratch.")
             return None
         newest = self.checkpoints.newest(note)
         if newest is None:
-            note(f"There is no checkpoint in {self.place.folder}: starting afresh.")
+            note(f"There is no checkpoint in {self.place.folder}: starting from scratch.")
             return None
         state = read_json(newest / STATE)
         self.newest = str(newest)
@@ -204,7 +204,7 @@ class RunKeeper(Keeper):
             self._fingerprints = fingerprints(self.experiment)
             others = check_data(self.experiment, state["data"], self._fingerprints, newest)
         note(f"Resuming from {newest}.")
-        changed = [*map(str, changes), *(f"what is in {path}" for path in others)]
+        changed = [*map(str, changes), *(f"the content of {path}" for path in others)]
         if changed:
             note(f"Changed since: {'; '.join(changed)}.")
         return state
@@ -222,7 +222,7 @@ class RunKeeper(Keeper):
                 raise
             reason = " ".join(repr(error)[:200].split())
             raise ModelError(
-                f"{Path(self.newest) / STATE}  is no state of this run ({reason}). {RESTART}"
+                f"{Path(self.newest) / STATE}  is not a state of this run ({reason}). {RESTART}"
             ) from error
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -278,8 +278,8 @@ def _as_json(whole: Mapping[str, Any]) -> str:
             except (TypeError, ValueError):
                 guilty.append(name)
         raise TrainingError(
-            f"The state of {' and '.join(guilty) or 'the run'} cannot be saved: {error}. Let its "
-            "state() give JSON values only: numbers, texts, lists, and dicts with texts as keys."
+            f"The state of {' and '.join(guilty) or 'the run'} cannot be saved: {error}. Return "
+            "only JSON values from state(): numbers, strings, lists, and dicts with string keys."
         ) from None
 
 
@@ -287,4 +287,4 @@ def _plain(value: Any) -> Any:
     """Convert a NumPy number to a Python number."""
     if isinstance(value, numpy.generic):
         return value.item()
-    raise TypeError(f"{type(value).__name__} is no JSON value")
+    raise TypeError(f"{type(value).__name__} is not a JSON value")

@@ -17,7 +17,7 @@ from .scores_file import SCORES
 LOG = "log.jsonl"
 ELSEWHERE, CANNOT = "Choose another folder with --output.", "cannot be"
 RUNNING = (
-    "belongs to a training run that is still in progress. Wait for its end, or choose another "
+    "belongs to a training run that is still in progress. Wait until it ends, or choose another "
     "folder with --output."
 )
 LOCK_TRIES, LOCK_SECONDS = 5, 0.05

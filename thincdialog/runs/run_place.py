@@ -77,11 +77,11 @@ class RunPlace:
         """
         if self.is_sure or self.folder is None or self.path is None:
             return
-        with writing(self.folder, "The old run is there still.", CANNOT):
+        with writing(self.folder, "The old run is still there.", CANNOT):
             sync(self.path)
             self.path.rename(self.folder / READY)
             self.path = self.folder
-        with writing(self.folder, "Train once more to repair it.", CANNOT):
+        with writing(self.folder, "Train again to repair it.", CANNOT):
             try:
                 self._swap(self.folder)
             except KeyboardInterrupt:

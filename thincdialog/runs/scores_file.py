@@ -43,10 +43,10 @@ def read_scores(folder: Path) -> Dict[str, Any]:
     for name, kind in KINDS.items():
         value = facts.get(name)
         if not isinstance(value, kind) or not (kind in (str, dict) or is_number(value)):
-            text = f"'{name}' is missing or no value of its kind"
+            text = f"'{name}' is missing or has the wrong type"
             raise ModelError(f"{path}  is damaged: {text}. {REMEDY}")
     for split, report in facts["scores"].items():
         values = report.values() if isinstance(report, dict) else [split]
         if not all(value is None or is_number(value) for value in values):
-            raise ModelError(f"{path}  is damaged: the scores on {split} are no numbers. {REMEDY}")
+            raise ModelError(f"{path}  is damaged: the scores on {split} are not numbers. {REMEDY}")
     return facts

@@ -23,7 +23,7 @@ from .sweep_values import Choices, Range, grid, read_choices, run_name, sample
 from .train import train
 
 STATE, CONFIG = "sweep.json", "config.cfg"
-REMEDY = 'Write {"runs": {}} into it to continue with the runs that are there.'
+REMEDY = 'Write {"runs": {}} into it to continue with the existing runs.'
 FINISHED, FAILED, BEGUN, WAITING = "finished", "failed", "begun", "waiting"
 # If there are more combinations, only enough of them are checked to check every value once.
 MAX_CHECKED = 64
@@ -242,7 +242,7 @@ class _SweepState:
                 raise OutputError(f"{path}  is damaged: it holds no runs. {REMEDY}")
         elif folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise OutputError(
-                f"{folder}  holds something that is no sweep. Choose another folder with --output."
+                f"{folder}  is not the folder of a sweep. Choose another folder with --output."
             )
 
     def take_up(self, runs: List[SweepRun], retry: bool) -> None:

@@ -69,8 +69,8 @@ def read_choices(over: Mapping[str, Choices], is_random: bool) -> Dict[str, Unio
             problems.append(Problem(where, f"'{choices}' {error}", 'such as "log:1e-4..1e-1"'))
             continue
         if not is_random:
-            text = f"'{choices}' is a range, of which a grid has no values"
-            problems.append(Problem(where, text, "draw some with --random N, or list values"))
+            text = f"'{choices}' is a range, but a grid needs a list of values"
+            problems.append(Problem(where, text, "draw values with --random N, or list them"))
     if problems:
         raise ConfigError(problems, "the sweep")
     return found
@@ -83,7 +83,7 @@ def _read_range(text: str) -> Range:
     try:
         found = Range(match["kind"], float(match["low"]), float(match["high"]))
     except ValueError:
-        raise ValueError("has bounds that are no numbers") from None
+        raise ValueError("has bounds that are not numbers") from None
     if not -math.inf < found.low < found.high < math.inf:
         raise ValueError("should go from a lower to a higher number")
     if found.kind == "log" and found.low <= 0:

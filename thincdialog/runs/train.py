@@ -126,7 +126,7 @@ class TrainingRun:
         self.teacher = experiment.training_split(with_metrics=False)
         limits = experiment.training["max_steps"] or experiment.training["max_seconds"]
         if experiment.agent.learns and self.teacher.order.is_endless and not limits:
-            text = "[training] max_epochs ends nothing: the training data has no end"
+            text = "[training] max_epochs cannot end training, because the data is endless"
             hint = "set max_steps or max_seconds"
             raise experiment.checked.error(text, hint, "training", "max_epochs")
         self.keeper = RunKeeper(experiment, folder)
@@ -169,7 +169,7 @@ class TrainingRun:
         experiment = self.experiment
         unused = experiment.unused_weights()
         if unused:
-            tail = "no training data, so its weight counts for nothing"
+            tail = "no training data, so its weight has no effect"
             self._note(f"[mixture.weights] {', '.join(unused)}: {tail}")
         experiment.use_examples(self.stderr)
         dev, test = self._split("dev"), self._split("test")
@@ -255,8 +255,8 @@ class TrainingRun:
             return
         if self.keeper.place.is_sure:
             if not is_held[-1] and self.experiment.has_split("test"):
-                text = "is a stream, which is read only after training:"
-                self._note(f"test {text} check it before with `debug data`.")
+                text = "is a stream, which is read only after training;"
+                self._note(f"test {text} to check it now, run `debug data`.")
             return
         with reading_bar(self.stderr, unit="episodes") as progress:
             streams = (one for one, held in zip(teachers, is_held) if not held)
@@ -312,14 +312,14 @@ class TrainingRun:
                 self.keeper.left(loop.position)
                 raise
         if state is not None and loop.position.step == first_step:
-            self._note(f"The run had ended ({reason}); raise its limits to train on.")
+            self._note(f"The run had already ended ({reason}); raise its limits to continue.")
         if loop.truncated > TOLD_SHARE:
             text = f"{100 * loop.truncated:.1f} % of the contexts were longer than"
             self._note(f"{text} [agent] max_context and truncated; see debug data.")
         limit = reason.partition(" ")[0]
         is_best = dev is not None and loop.selection.step == loop.position.step
         if is_best and limit in TrainingLimits.settings:
-            text = f"{training['score']} on dev was still improving at the end. To train on, set"
+            text = f"{training['score']} on dev was still improving at the end. To continue, set"
             how = " with --resume" if self.folder else ""
             self._note(f"{text} [training] {limit} = {2 * training[limit]}{how}.")
         if dev is not None and loop.selection.step == 0 < loop.position.step:

@@ -303,7 +303,7 @@ class Experiment:
         odd = frozenset(filter(is_null_like, self.agent.classes))
         if odd:
             count = sum(label in odd for label in teacher.all_labels())
-            text = f"{count:,} training labels may be missing values, and are learned as classes: "
+            text = f"{count:,} training labels may be missing values, and become classes: "
             stderr.write(f"{text}{', '.join(map(repr, sorted(odd)))}\n")
         lines = list(self.learner.beginning) if self.agent.learns else []
         if name is not None:
@@ -325,11 +325,11 @@ class Experiment:
             shapes.append(saved_shapes(folder))
         if shapes[1:] and shapes[0] != shapes[-1]:
             # The agent's weights are allocated by now.
-            text = "was replaced by a model of other sizes while it was read. Begin again."
+            text = "was replaced by a model of other sizes while it was read. Try again."
             raise ModelError(f"{folder}  {text}")
         try:
             self.learner.initialize_from(folder, teacher, **known)
-            return f"Beginning with {folder} ({read_meta(folder).get('agent')}):"
+            return f"Starting from {folder} ({read_meta(folder).get('agent')}):"
         except (OSError, LookupError, ModelError) as error:
             problem = self._unlike(folder, error)
             if problem is None:
@@ -380,9 +380,9 @@ class Experiment:
         own, saved = self.checked.interpolated["agent"]["@agents"], read_meta(folder).get("agent")
         if own == saved or type(self.learner).initialize_from is not Learner.initialize_from:
             return None
-        text = f"{folder}  is a model of {saved}, of which {own} can read nothing"
+        text = f"{folder}  is a model of {saved}, which {own} cannot read"
         text += f" ({error_line(error)})"
-        return ModelError(f"{text}. Begin with one of {own}, or give it an initialize_from().")
+        return ModelError(f"{text}. Start from a model of {own}, or define initialize_from().")
 
     # --- splits ---------------------------------------------------------------------------
 
@@ -425,7 +425,7 @@ class Experiment:
         if self.meta:  # Evaluating a saved model allows another split.
             others = {other for task in self.tasks.values() for other in task.splits}
             ready = [f"--split {other}" for other in ("dev", "test", "train") if other in others]
-            remedy += f", or take {ready[0]}" if ready else ""
+            remedy += f", or use {ready[0]}" if ready else ""
         if len(known) == 1:
             ((name, splits),) = known.items()
             raise DataError(f"[tasks.{name}]", f"has no {split} data (it has: {splits}). {remedy}.")
@@ -480,8 +480,8 @@ class Experiment:
         n = self.evaluation["n_candidates"]
         if not n or self.agent.heeds_candidates:
             return []
-        text = f"[evaluation] n_candidates = {n}, but [agent] eval_candidates says otherwise"
-        hint = "take one of them: leave out eval_candidates, or set n_candidates = 0"
+        text = f"[evaluation] n_candidates = {n}, but [agent] eval_candidates overrides it"
+        hint = "use one of them: leave out eval_candidates, or set n_candidates = 0"
         return [Problem(self.checked.where("evaluation", "n_candidates"), text, hint)]
 
     def evaluation_split(

@@ -139,7 +139,7 @@ class TrainingLoop:
                 if not self.epochs.end(self.position):
                     if not self.position.step:
                         raise nothing_learned(self.experiment.learner, self.epochs.teacher)
-                    self.asked_to_stop = "no example of the last epoch taught the agent anything"
+                    self.asked_to_stop = "the agent found nothing to learn from in the last epoch"
             if is_over or self._may_be_due():
                 self._between_steps()
             if self._logged_step < self.position.step:

@@ -63,8 +63,8 @@ def difference(before: Any, now: Dict[str, Any]) -> str:
             others = [name for name, content in now[part] if [name, content] not in before[part]]
             return f"{what} {others[0]} has changed" if others else f"it had more {part}"
     if before.get("outside_labels") != now["outside_labels"]:
-        return "labels outside the candidates are read another way"
-    return "" if before == now else "another version of thincdialog wrote it"
+        return "labels outside the candidates are now read differently"
+    return "" if before == now else "it was written by another version of thincdialog"
 
 
 def files_of(data: Split, settings: Dict[str, Any]) -> List[str]:
@@ -111,5 +111,5 @@ def _known_hashes(paths: List[str], manifest: Optional[Dict[str, Any]]) -> List[
 
 def _hash(path: str) -> str:
     if not os.path.isfile(path):
-        raise DataError(path, "is no regular file, so no store can be made of it")
+        raise DataError(path, "is not a regular file, so no store can be built from it")
     return str(fingerprint(path)[1])

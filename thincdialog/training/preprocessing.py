@@ -67,10 +67,10 @@ def preprocessing_of(checked: CheckedConfig, agent: Agent) -> Optional[Preproces
     if not loader["preprocess"]:
         return None
     if loader["store"] is None:
-        text = f"{_SETTING}, but there is no store to keep its outcome"
+        text = f"{_SETTING}, but there is no store to keep the result"
         raise checked.error(text, "give a folder: --loader.store FOLDER", "loader", "preprocess")
     if not is_users(type(agent).observe) or not agent.can_batch:
         name = type(agent).__name__
-        text = f"{_SETTING}, but {name} has no observe() of its own with a batch_act()"
+        text = f"{_SETTING}, but {name} does not define both observe() and batch_act()"
         raise checked.error(text, "set it to false", "loader", "preprocess")
     return Preprocessing(agent, checked.interpolated["agent"])

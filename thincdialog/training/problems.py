@@ -36,7 +36,7 @@ def find_problems(experiment: Experiment) -> List[Problem]:
         Problem(
             checked.where("baselines", name),
             f"[baselines.{name}] has weights to train",
-            "give it a config of its own, or choose an agent without weights",
+            "train it with a separate config, or choose an agent without weights",
         )
         for name, agent in experiment.baselines.items()
         if agent.learns
@@ -49,11 +49,11 @@ def find_problems(experiment: Experiment) -> List[Problem]:
     # If there is no data at all, it may be given later.
     has_data = experiment.has_split("train")
     if has_data and scored_schedules(experiment.optimizer) and not experiment.has_split("dev"):
-        text = "[training.optimizer] has a schedule that goes by scores on dev data"
+        text = "[training.optimizer] has a schedule that needs scores on dev data"
         hint = "give some, with --paths.dev FILE or dev_share, or choose another schedule"
-        problems.append(Problem(at, f"{text}: there is none", hint))
+        problems.append(Problem(at, f"{text}, but there is none", hint))
     if has_data and experiment.agent.needs_dev and not experiment.has_split("dev"):
-        text = "[agent] chooses thresholds on dev data: there is none"
+        text = "[agent] chooses thresholds on dev data, but there is none"
         hint = "give some, with --paths.dev FILE or dev_share, or set threshold to a number"
         problems.append(Problem(checked.where("agent", "threshold"), text, hint))
     problems += _schedule_problems(experiment)

@@ -73,7 +73,7 @@ class Selection:
         better = {"max": True, "min": False}.get(self.direction)
         better = higher_is_better(self.score) if better is None else better
         if better is None:
-            text = f"[training] score = '{self.score}': higher or lower better?"
+            text = f"[training] score = '{self.score}': is higher or lower better?"
             hint = 'set score_direction to "max" or "min"'
             raise ConfigError([Problem("", text, hint)], "config")
         return old is None or (new > old if better else new < old)

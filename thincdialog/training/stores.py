@@ -168,7 +168,7 @@ class Stores:
                     if progress is not None:
                         progress(writer.n_rows)
                 if facts != facts_of(files_of(data, settings)):
-                    raise DataError(folder, "its data changed while it was built: build it again")
+                    raise DataError(folder, "the data changed during the build: build it again")
                 if repeated := set(writer.repeated_keys().tolist()):
                     ids = (message["id"] for episode in data.episodes() for message in episode)
                     data.refuse_repeated(one for one in ids if int(keys_of([one])[0]) in repeated)

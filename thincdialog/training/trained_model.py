@@ -198,13 +198,13 @@ class TrainedModel:
         """
         agent = self.agent
         if threshold is None and agent.rejects_below is None:
-            why = f"{self.path}  has no threshold yet: it is chosen for model-best as training "
+            why = f"{self.path}  has no threshold yet: it is chosen for model-best when training "
             raise DialogError(f"{why}ends. Continue with train --resume, or give a threshold.")
         text: Optional[str] = said.get("text")
         texts = said.get("text_candidates") or []
         probabilities = said.get("candidate_probabilities")
         if threshold and probabilities is None:
-            raise DialogError(f"{agent.id} gives no probabilities, so there is no threshold.")
+            raise DialogError(f"{agent.id} returns no probabilities, so it has no threshold.")
         scores = probabilities or said.get("candidate_scores") or []
         if threshold is not None and probabilities is not None and texts:
             text = agent.decide(message.get("text"), texts[0], scores[0], threshold)
