@@ -270,7 +270,7 @@ WRONG = {
     "batcher None": (*builds("batchers", "None"), r"build\(\) returned None, .* a Batcher", 1),
     "plan None": (
         *own("batchers", "Batcher", "plan(self, lengths, limit, rng)", None),
-        r"Own.plan\(\) must give every row in exactly one batch",
+        r"Own.plan\(\) must return every row in exactly one batch",
         1,
     ),
     "world None": (
@@ -374,7 +374,7 @@ WRONG = {
     ),
     "no forward": (
         *builds("layers", "chain(TokenEmbed(8), pool('max'), Model('own', None))"),
-        r"build\(\) gave None as the forward of 'own', but should give a function",
+        r"build\(\) returned None as the forward of 'own', expected a function",
         1,
     ),
     "scores of another shape": (
@@ -402,7 +402,7 @@ WRONG = {
     ),
     "empty schedule": (
         *builds("schedules", "iter(())"),
-        r"build\(\) returned a schedule that gives no number",
+        r"build\(\) returned a schedule that yields no number",
         1,
     ),
     "a text is a number": (
@@ -486,7 +486,7 @@ WRONG = {
     ),
     "other weights": (
         *own("agents", "Learner", "update(self, optimizer)", GROWS, LEARNS),
-        r"Own.update\(\) left 7 weights where there were 3",
+        r"Own.update\(\) changed the number of weights from 3 to 7",
         1,
     ),
     "fewer than no examples": (

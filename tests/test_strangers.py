@@ -248,7 +248,9 @@ def test_strangers_nan_and_values_of_wrong_types_are_refused(models, tmp_path):
             answer(copy)
     for texts in ([1], [None], "abc", [["a"]]):
         changed(copy, "agent.json", lambda state, texts=texts: state.update(fixed_candidates=texts))
-        with pytest.raises(ModelError, match="agent.json  is not this agent's state .*no list of"):
+        with pytest.raises(
+            ModelError, match="agent.json  is not this agent's state .*not a list of"
+        ):
             answer(copy)
 
 
@@ -258,7 +260,7 @@ def test_strangers_meta_names_no_file_outside(models, tmp_path):
         meta = json.loads((copy / "meta.json").read_text())
         meta["files"][name] = [0, ""]
         (copy / "meta.json").write_text(json.dumps(meta))
-        with pytest.raises(ModelError, match="is no file in it"):
+        with pytest.raises(ModelError, match="is not a file in it"):
             answer(copy)
     copy = shutil.copytree(models["ranker"], tmp_path / "linked")
     shutil.move(copy / "tokenizer", tmp_path / "elsewhere")

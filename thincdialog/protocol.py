@@ -431,7 +431,7 @@ def _in_place(update: Callable) -> Callable:
         n_weights = self.n_weights if hasattr(self, "weights") else 0
         report: StepReport = update(self, *given, **named)
         if n_weights and self.n_weights != n_weights:
-            found = f"left {self.n_weights:,} weights where there were {n_weights:,}"
+            found = f"changed the number of weights from {n_weights:,} to {self.n_weights:,}"
             raise CodeError(f"{place_of(update)} {found}: it must change them in place")
         return report
 

@@ -150,7 +150,7 @@ def test_classifier_weights_scale_the_gradient():
     np.testing.assert_allclose(
         heavy.parameters.gradients, 3 * plain.parameters.gradients, rtol=1e-5, atol=1e-7
     )
-    with pytest.raises(ConfigError, match="names no class: typo"):
+    with pytest.raises(ConfigError, match="has keys that are not classes: typo"):
         build(ROWS, class_weights={"typo": 2.0})
 
 

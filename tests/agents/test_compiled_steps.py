@@ -97,7 +97,7 @@ def test_compiled_steps_refuse_other_optimizers(kind):
         agent.update(Adam(0.01))
     assert f"[training.optimizer] is Optimizer, which {agent.id} cannot use" in str(error.value)
     assert f'set @optimizers = "thincdialog.{hint[kind]}' in str(error.value)
-    with pytest.raises(ConfigError, match=f"has L2 = 0.1, but {agent.id} knows no decay"):
+    with pytest.raises(ConfigError, match=f"has L2 = 0.1, but {agent.id} supports no decay"):
         agent.update(make("optimizers", SGD, 0.1, L2=0.1))
     if kind == "FastText":
         with pytest.raises(ConfigError, match="is SparseAdagrad, which fast_text cannot use"):

@@ -19,7 +19,7 @@ def test_lone_replies_are_an_error_only_from_the_first_batch_on():
     lone = LoneReplies()
     for _ in range(99):
         lone.see(1)
-    with pytest.raises(TrainingError, match="In the first 100 batches, right replies are their"):
+    with pytest.raises(TrainingError, match="In the first 100 batches, right replies have no"):
         lone.see(1)
 
 
@@ -27,7 +27,7 @@ def test_lone_replies_of_small_data_are_an_error_after_two_epochs():
     lone = LoneReplies(3)
     for _ in range(5):
         lone.see(1)
-    with pytest.raises(TrainingError, match="In the first 6 batches, right replies are their"):
+    with pytest.raises(TrainingError, match="In the first 6 batches, right replies have no"):
         lone.see(1)
     lone = LoneReplies(1000)
     for _ in range(99):
@@ -60,7 +60,7 @@ def test_lone_replies_lists_of_one_teach_nothing():
         colours.learn(agent, teacher, colours.make("optimizers", "Adam.v1", 0.01), size=1)
 
     rows = [{**row, "label_candidates": row["labels"]} for row in EXAMPLES]
-    with pytest.raises(TrainingError, match="right replies are their only candidates"):
+    with pytest.raises(TrainingError, match="right replies have no other candidates"):
         learn(rows)
     rows[0] = {**rows[0], "label_candidates": list(ANSWERS.values())}
     learn(rows)
@@ -68,7 +68,7 @@ def test_lone_replies_lists_of_one_teach_nothing():
 
 def test_lone_replies_one_label_in_all_data_is_found_before_training():
     rows = [{"text": text, "labels": ["yes"]} for text in "abc"]
-    with pytest.raises(DataError, match="has one reply only, 'yes': .*candidates = \"fixed\""):
+    with pytest.raises(DataError, match="has only one reply, 'yes': .*candidates = \"fixed\""):
         build(rows)
     build([*rows, {"text": "d", "labels": ["no"]}])
 
@@ -125,7 +125,7 @@ def config(replies, world=OF_ONE, candidates="batch", streaming=False):
 
 @pytest.mark.parametrize("world, streaming", [(OF_ONE, 0), (PARTNER, 1)])
 def test_lone_replies_end_training_and_leave_no_scores(world, streaming, tmp_path):
-    said = 'In the first 100 batches, right replies are .* Set candidates = "fixed" or "inline"'
+    said = 'In the first 100 batches, right replies have .* Set candidates = "fixed" or "inline"'
     with pytest.raises(TrainingError, match=said):
         quietly_train(config("ab" * 60, world, streaming=bool(streaming)), tmp_path / "run")
     assert not (tmp_path / "run" / "scores.json").exists()
@@ -163,6 +163,6 @@ def test_lone_replies_of_examples_that_are_ignored_do_not_count(tmp_path):
     path.write_text("".join(rows * 60))
     changed = ROWS.format(path=path) + config("a", candidates="inline").partition("[tokenizer]")[2]
     with pytest.raises(
-        TrainingError, match="In the first 100 batches, right replies are their only"
+        TrainingError, match="In the first 100 batches, right replies have no other"
     ):
         quietly_train(changed, agent__ignore_bad_candidates=True)

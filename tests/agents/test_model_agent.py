@@ -217,7 +217,7 @@ TWO = f"""@layers = "LAYER"
 
 def test_model_agent_error_of_a_layer_of_thinc_is_one_line():
     config = RANKER.replace(BAG, TWO.replace("LAYER", "add.v1"))
-    said = r"\[agent.model\] Thinc's layer add cannot work with .* - replace it by concatenate.v1"
+    said = r"\[agent.model\] Thinc's layer add cannot process .* - replace it by concatenate.v1"
     with pytest.raises(ConfigError, match=said):
         quietly_train(config, training__max_steps=1)
     quietly_train(config.replace("add.v1", "concatenate.v1"), training__max_steps=1)

@@ -197,7 +197,7 @@ def test_multi_label_threshold_out_of_range(threshold):
 
 def test_multi_label_refuses_a_label_that_it_was_not_initialized_with():
     agent = agent_of([("a", ["x"]), ("b", ["y"])])
-    with pytest.raises(DataError, match="'z' is none of the labels"):
+    with pytest.raises(DataError, match="'z' is not among the labels"):
         agent.batch_act([Message(text="a", labels=["z"])])
 
 

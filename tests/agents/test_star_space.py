@@ -89,7 +89,7 @@ def test_star_space_negatives_of_a_batch_with_one_reply_are_fixed_candidates():
 
 
 def test_star_space_losses_and_models_it_does_not_know_are_refused():
-    with pytest.raises(ValueError, match="the kernel knows no other"):
+    with pytest.raises(ValueError, match="the kernel supports no other"):
         build(loss="ClassSoftmax")
     with pytest.raises(ValueError, match="trains only @models"):
         make(
@@ -102,7 +102,7 @@ def test_star_space_losses_and_models_it_does_not_know_are_refused():
             build(negatives=n)
     with pytest.raises(ValueError, match="n_segments = 2, but share = 'all'"):
         build(model={"n_segments": 2, "share": "all"})
-    with pytest.raises(DataError, match="has one reply only, 'yes'"):
+    with pytest.raises(DataError, match="has only one reply, 'yes'"):
         build([{"text": f"w{i}", "labels": ["yes"]} for i in range(3)])
 
 

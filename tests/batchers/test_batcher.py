@@ -172,9 +172,9 @@ class Given(Batcher):
     "batches, words",
     [
         ([], ""),
-        ([[0, 1]], "it got 4 rows and gave 2 in 1 batches: 2 are missing, such as row 2"),
+        ([[0, 1]], "it got 4 rows and returned 2 in 1 batches: 2 are missing, such as row 2"),
         ([[0, 1], [2]], ""),
-        ([[0, 1], [2, 3], [3]], "1 are given more than once, such as row 3"),
+        ([[0, 1], [2, 3], [3]], "1 are returned more than once, such as row 3"),
         ([[0, 1], [2, 2]], ""),
         ([[1, 2], [3, 4]], "there is no row 4, they are counted from 0"),
         ([[0, 1], [2, -1]], ""),
@@ -190,7 +190,7 @@ class Given(Batcher):
     ids=lambda value: "generator" if hasattr(value, "send") else str(value),
 )
 def test_batcher_plan_that_loses_or_repeats_a_row_is_an_error(batches, words):
-    with pytest.raises(ProtocolError, match=r"Given.plan\(\) must give every row") as caught:
+    with pytest.raises(ProtocolError, match=r"Given.plan\(\) must return every row") as caught:
         plan_window(Given(batches), one_field(4), 2, np.random.default_rng(0))
     # A mistake that the command line reports without a traceback.
     assert isinstance(caught.value, DialogError) and words in str(caught.value)
@@ -199,7 +199,7 @@ def test_batcher_plan_that_loses_or_repeats_a_row_is_an_error(batches, words):
 def test_batcher_without_a_plan_or_a_buffer_is_refused():
     with pytest.raises(DialogError, match=r"Batcher has no plan\(lengths, limit, rng\)"):
         plan_window(Batcher(Sizes(2)), one_field(4), 2, np.random.default_rng(0))
-    with pytest.raises(ValueError, match="1 batch or more, not 0"):
+    with pytest.raises(ValueError, match="buffer = 0, expected 1 batch or more"):
         Batcher(Sizes(2), buffer=0)
 
 

@@ -178,7 +178,7 @@ def test_live_buffer_returns_waiting_rows_when_there_are_few():
     assert len(buffer) == 2
     assert sorted(buffer.next_batch(True)) == [3, 7]
     assert len(buffer) == 0
-    with pytest.raises(IndexError, match="no row waits"):
+    with pytest.raises(IndexError, match="no row is waiting"):
         buffer.next_batch(True)
 
 

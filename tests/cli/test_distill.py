@@ -47,7 +47,7 @@ def test_distilled_words_begin_an_intent_classifier(folder, run):
 
 def test_distill_is_refused_in_one_line(folder, run):
     for line, said in (
-        ("distill maxilm --texts lines.txt -o words", "maxilm  is no folder"),
+        ("distill maxilm --texts lines.txt -o words", "maxilm  is not a folder"),
         ("distill minilm --texts none.txt -o words", "none.txt"),
         ("distill minilm --texts tickets.csv -o words", "--text-field"),
         ("distill minilm --texts lines.txt -o minilm", "minilm  is there already"),

@@ -101,7 +101,7 @@ COMMAND_LINES = {
     ),
     "train my.cfg --dict-file=x": (2, "--dict-file=x - this option of ParlAI is the section [tok"),
     "sweep my.cfg -o out --over learn_rate=0.1,0.2": (
-        1, "--over learn_rate  'learn_rate' is no setting of a section - did you mean "
+        1, "--over learn_rate  'learn_rate' is not a setting in a section - did you mean "
         "training.optimizer.learn_rate?"
     ),
     "sweep my.cfg -o out --over rate=0.1,0.2": (1, "name its section too, as in training.max_s"),

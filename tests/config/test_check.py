@@ -57,7 +57,7 @@ def test_a_missing_folder_is_one_problem_that_names_all_sections_with_it():
     block = '[agent.layer.*.%s]\n@models = "thincdialog.PretrainedTokens.v1"\nfolder = "away"\n'
     config = with_layer("", "Chain") + "".join(block % name for name in "abc")
     (problem,) = map(str, check_config(config))
-    assert "  [agent.layer.*.a] thincdialog.PretrainedTokens.v1: away is no folder" in problem
+    assert "  [agent.layer.*.a] thincdialog.PretrainedTokens.v1: away is not a folder" in problem
     assert "(also in [agent.layer.*.b], [agent.layer.*.c]) - see" in problem
 
 
@@ -126,9 +126,9 @@ def test_check_names_the_line_the_problem_and_the_remedy(tmp_path, old, new, wor
         (f"{GOOD}\n[tasks]\nx = 1\n", "[tasks] holds sections [tasks.NAME], not the setting 'x'"),
         (f"{GOOD}\n[evaluation]\nmetrics = 3\n", "[evaluation.metrics] should be a section, got 3"),
         (f'{GOOD}\n[training.callbacks.*.mine]\n@callbacks = "mine.v1"\n',
-         "[training.callbacks] takes no '*', only names - write [training.callbacks.mine]"),
+         "[training.callbacks] accepts names only, not '*' - write [training.callbacks.mine]"),
         (f'{GOOD}\n[evaluation.metrics.*.mine]\n@metrics = "thincdialog.Accuracy.v1"\n',
-         "[evaluation.metrics] takes no '*', only names - write [evaluation.metrics.mine]"),
+         "[evaluation.metrics] accepts names only, not '*' - write [evaluation.metrics.mine]"),
         (GOOD.replace("[paths]", "[paths]\nmore = 3"),
          "config:5  [paths] 'more' should be a string or null, got 3"),
         # Python
@@ -146,7 +146,7 @@ def test_check_finds_the_only_problem(config, words):
     "name, value, words",
     [
         ("max_steps", "4",
-             "'max_steps' is no setting of a section - did you mean training.max_steps?"),
+             "'max_steps' is not a setting in a section - did you mean training.max_steps?"),
         ("training.max_steps.more", "4",
          "no section [training.max_steps] - 'max_steps' is a value, 10"),
         ("evaluation.batch_size", "4",

@@ -104,7 +104,7 @@ def test_collate_that_is_not_static_is_not_used():
         'dataset = "lights_of_pytorch.v1"\n\n[agent.model]',
         1,
     )
-    with pytest.raises(ConfigError, match="no data set whose class has a static method 'collate'"):
+    with pytest.raises(ConfigError, match="no data set of this name has a static method 'collate'"):
         agent_of(config)
 
 

@@ -33,7 +33,7 @@ def test_mixture_defaults_need_not_be_given():
         ("[mixture.weights]\nchat = 1", 0,
          "has no weight for the task 'dialogue' - add: dialogue = 1; 0 leaves the task out"),
         ("[mixture.weights]\nchat = 0\ndialogue = 0.0", 0,
-         "are all 0 - give a task more, or nothing is shown"),
+         "are all 0 - set one above 0, or no example is used"),
         ("[mixture.weights]\nchat = -1\ndialogue = 1", 1,
          "'chat' should be a number, 0 or more, got -1"),
         ('[mixture.weights]\nchat = "2"\ndialogue = 1', 1,
@@ -65,7 +65,7 @@ def test_mixture_mistakes_have_a_line_and_a_remedy(added, line, expected):
 def test_mixture_tasks_must_be_there_and_one_may_have_any_name():
     start, end = GOOD.index("# Who talks"), GOOD.index("[tokenizer]")
     (problem,) = check_config(GOOD[:start] + "[tasks]\n\n" + GOOD[end:])
-    assert problem.text == "[tasks.NAME] must be there at least once, got none"
+    assert problem.text == "at least one section [tasks.NAME] is needed, got none"
     assert check_config(GOOD.replace("tasks.dialogue", "tasks.macro")) == []
 
 

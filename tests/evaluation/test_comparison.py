@@ -141,7 +141,7 @@ def test_compare_names_what_differs(tmp_path):
     few[0].n_candidates, many[0].n_candidates = 20, 100
     with pytest.raises(DataError, match="candidates of '0' differ: 20 and 100. Set"):
         compare(write(tmp_path / "c", few), write(tmp_path / "d", many))
-    with pytest.raises(DataError, match="there is no metric that both have"):
+    with pytest.raises(DataError, match="they have no metric in common"):
         compare(a, write(tmp_path / "b", rows, []))
 
 
@@ -211,7 +211,7 @@ def test_write_predictions_holds_everything(tmp_path):
         (b"[]", "has no 'id'"),
         (b'{"id": 3, "labels": [], "metrics": {}}', "has no 'id'"),
         (b'{"id": "3", "labels": []}', "has no 'metrics'"),
-        (b'{"id": "3", "labels": [], "metrics": {"f1": "1"}}', "'f1' is no number: '1'"),
+        (b'{"id": "3", "labels": [], "metrics": {"f1": "1"}}', "'f1' is not a number: '1'"),
     ],
 )
 def test_read_predictions_names_the_line(tmp_path, line, problem):

@@ -29,7 +29,7 @@ INLINE = RANKER.replace("Conversations.v1", "ParlAIText.v1").replace(
     'Ranker.v1"', 'Ranker.v1"\nignore_bad_candidates = true\neval_candidates = SOURCE'
 )
 SPEAKER = ('Conversations.v1"', 'Conversations.v1"\nlabel_speaker = "b"')
-OUTSIDE = "100.0 % of 20 labels are in no candidate list and can never be given"
+OUTSIDE = "100.0 % of 20 labels are in no candidate list, so they can never be chosen"
 REMEDY = "set n_candidates = 100 in [evaluation]"
 
 
@@ -94,7 +94,7 @@ def test_unreachable_classes_are_reported_with_another_remedy(folder, run):  # n
     code, _, err = run("train classes.cfg")
     assert code == 0
     expected = (
-        "dev: 66.7 % of 15 labels are no class of the model, which can never find them: spell"
+        "dev: 66.7 % of 15 labels are not classes of the model, so it can never predict them: spell"
     )
     assert expected in err and "n_candidates" not in err
 
@@ -147,4 +147,4 @@ def test_unreachable_labels_do_not_include_the_reject_class(folder, run):  # noq
     classes(folder / "dev.jsonl", ["other"] * 15)
     rejects = '--agent.reject_class "other" --agent.threshold 0.9'
     code, _, err = run(f"train classes.cfg {rejects}")
-    assert code == 0 and "no class of the model" not in err
+    assert code == 0 and "not classes of the model" not in err

@@ -236,7 +236,7 @@ def test_mixture_empty_share_of_endless_tasks_is_done(alone):
 
 def test_mixture_state_of_other_tasks_is_an_error():
     state = mix([[1], [1]]).state()
-    with pytest.raises(DataError, match="saved state is of other tasks: a, b"):
+    with pytest.raises(DataError, match="saved state belongs to other tasks: a, b"):
         mix([[1], [1], [1]]).restore(state)
     tasks = mix([[1], [1]]).tasks
     with pytest.raises(DataError, match="b, a .*other tasks: a, b, in this order"):

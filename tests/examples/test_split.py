@@ -372,7 +372,7 @@ def test_seeking_in_a_shorter_file_is_an_error(tmp_path, n_left):
     state = through_json(original.state())
     byte = state["shown"]["start"]["byte"]
     files.write([b"\n".join(files.parts[0][:byte].split(b"\n")[: -1 or None]) + b"\n" * n_left])
-    with pytest.raises(DataError, match="0.jsonl .*not what it was when the state was saved"):
+    with pytest.raises(DataError, match="0.jsonl .*not the same as when the state was saved"):
         files.teacher().restore(state)
 
 

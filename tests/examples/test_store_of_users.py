@@ -106,7 +106,9 @@ def test_custom_store_trains_an_agent(run, code, tmp_path, monkeypatch, n_tasks)
 def test_store_refuses_settings_that_would_change_its_rows():
     store = MemoryStore()
     for settings in ({"streaming": True}, {"mutators": [Flatten()]}, {"candidates": list}):
-        with pytest.raises(ConfigError, match="the split 'train' is a store, which is shown as it"):
+        with pytest.raises(
+            ConfigError, match="the split 'train' is a store, which cannot be changed"
+        ):
             Teacher({"train": store}, **settings)
     with pytest.raises(ConfigError, match="the store of the split 'train' has no field 'id'"):
         Teacher({"train": store})

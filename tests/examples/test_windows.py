@@ -146,7 +146,13 @@ def test_windows_oversize_error_names_data_example_and_fix():
     teacher.set_batches(Words(10, oversize="error"))
     with pytest.raises(DataError) as error:
         teacher.batch_act()
-    for part in ("quotes/test", "'1/0' has 15 words", "10 of a whole batch", "budget", "alone"):
+    for part in (
+        "quotes/test",
+        "'1/0' has 15 words",
+        "but a whole batch holds 10:",
+        "budget",
+        "alone",
+    ):
         assert part in str(error.value)
 
 
@@ -170,7 +176,7 @@ def test_windows_of_a_custom_batcher_are_checked():
 
     teacher = make_teacher([1] * 5)
     teacher.set_batches(Forgetful(Sizes(3)))
-    with pytest.raises(ProtocolError, match=r"Forgetful.plan\(\) must give every row"):
+    with pytest.raises(ProtocolError, match=r"Forgetful.plan\(\) must return every row"):
         teacher.batch_act()
 
 

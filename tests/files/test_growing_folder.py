@@ -15,7 +15,9 @@ from thincdialog.files.growing_folder import GrowingFolder
 
 def test_growing_folder_that_cannot_be_made_is_one_line(tmp_path):
     (tmp_path / "file").touch()
-    with pytest.raises(OutputError, match="cannot be made: Not a directory. Give another folder."):
+    with pytest.raises(
+        OutputError, match="cannot be created: Not a directory. Give another folder."
+    ):
         GrowingFolder(tmp_path / "file" / "store", "a fingerprint")
 
 

@@ -101,10 +101,10 @@ def test_callbacks_are_tried(run, folder, callback, said):
 @pytest.mark.parametrize(
     "body, said",
     [
-        ("return None", r"code.py:\d+  mutate\(\) gave 'None'"),
+        ("return None", r"code.py:\d+  mutate\(\) returned 'None'"),
         (
             "return [[Message(m, text=5) for m in episode]]",
-            r"gave among others .*text': 5",
+            r"returned among others .*text': 5",
         ),
         ("return [[Message(text='a')]]", r"with an id \(text: a string"),
         ("return episode.foo", r"code.py:\d+  in mutate\(\): AttributeError"),

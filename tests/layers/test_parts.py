@@ -41,7 +41,7 @@ def test_parts_are_their_layers_side_by_side(ops):
 
 def test_parts_not_one_for_each_layer():
     ops = Linear(1).ops
-    with pytest.raises(ConfigError, match="2 layers side by side, for 3 parts"):
+    with pytest.raises(ConfigError, match="2 parallel layers for 3 input parts"):
         Parts(Linear(2), Linear(2)).initialize(X=(matrix(ops),) * 3)
-    with pytest.raises(ConfigError, match="2 layers side by side, for 1 parts"):
+    with pytest.raises(ConfigError, match="2 parallel layers for 1 input parts"):
         Parts(Linear(2), Linear(2)).initialize(X=matrix(ops))

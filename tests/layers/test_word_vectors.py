@@ -117,10 +117,10 @@ def test_word_vectors_are_read_once_and_never_for_a_saved_model(config, path, tm
 def test_word_vectors_that_do_not_fit_are_one_clear_error(config, path, tmp_path):
     with pytest.raises(DataError, match="vectors of 4 numbers, but .* 8 wide: set embed_width"):
         begun(config, **{"agent.model.encoder.width": 8})
-    with pytest.raises(DataError, match="the tokenizer's ids are no words"):
+    with pytest.raises(DataError, match="the tokenizer's ids are not words"):
         begun(config.replace("Words.v1", "Bytes.v1"))
     (tmp_path / "vectors.txt").write_text("rouge 1 2 3 4\n")
-    with pytest.raises(DataError, match="has none of the 3 words .*: is it of another language"):
+    with pytest.raises(DataError, match="has none of the 3 words .*: is it in another language"):
         begun(config)
     with pytest.raises(ConfigError, match="'path' of thincdialog.WordVectors.v1 is missing"):
         begun(config.replace(f'path = "{path}"', ""))

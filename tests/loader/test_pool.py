@@ -68,13 +68,13 @@ class KillsWhereItArrives:
 def test_pool_says_what_killed_a_worker_while_it_starts(make_pool, method):
     pool = make_pool(1, method)
     pool.makes[-1] = KillsWhereItArrives()
-    with pytest.raises(WorkerError, match=f"{KILLED} before it could begin; see its own message"):
+    with pytest.raises(WorkerError, match=f"{KILLED} before it could start; see its own message"):
         Job(pool, deadly).submit(0).result(60)
 
 
 def test_pool_says_that_a_result_cannot_be_sent(make_pool):
     job = Job(make_pool(1, "fork"), deadly)
-    text = "a value cannot be sent from a process to another: .*lambda.*workers = 0$"
+    text = "a value cannot be sent between processes: .*lambda.*workers = 0$"
     with pytest.raises(WorkerError, match=f"^Worker 0: {text}"):
         job.submit(4).result(60)
     assert job.submit(5).result(60) == 5

@@ -165,7 +165,7 @@ def test_readers_of_a_sequential_source_are_one_thread():
     assert order_of(Generated(60, 0.005), readers) == order_of(Numbers(60))
     (note,) = notes
     assert note.startswith("[loader] workers: 1 thread, as reading the train data of task waits")
-    assert note.endswith("and no part can be read by itself")
+    assert note.endswith("and no part can be read separately")
 
 
 def test_readers_say_that_more_of_them_would_be_faster():

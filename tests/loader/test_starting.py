@@ -76,7 +76,7 @@ while True:
 def test_a_script_without_a_main_guard_is_reported(tmp_path, root, method):
     done = run_script(tmp_path, root, UNGUARDED.format(method))
     assert done.returncode == 1
-    (line,) = [line for line in done.stderr.splitlines() if "before it could begin" in line]
+    (line,) = [line for line in done.stderr.splitlines() if "before it could start" in line]
     assert re.search(r"Worker 0: its process \d+ ended, with exit code 1 before it could", line)
     assert line.endswith('under `if __name__ == "__main__":`, or set [loader] workers = 0')
-    assert "[loader] workers was met while a worker was importing the script" in done.stderr
+    assert "[loader] workers was used while a worker was importing the script" in done.stderr

@@ -225,7 +225,7 @@ def test_jsonl_adds_nothing_to_the_data(tmp_path):
     path = tmp_path / "train.jsonl"
     path.write_text('{"text": "a"}\n')
     config = {"paths": {"log": str(path)}, "tasks": {"a": {"train": ["none.jsonl", str(path)]}}}
-    with pytest.raises(OutputError, match=r"add rows to what 'tasks\.a\.train' names"):
+    with pytest.raises(OutputError, match=r"add rows to the file of 'tasks\.a\.train'"):
         JSONL(str(path))(LoggedRun(config), io.StringIO(), io.StringIO())
     assert path.read_text() == '{"text": "a"}\n'
 

@@ -182,7 +182,7 @@ def test_wandb_refusal_is_one_error_with_a_way_out(tmp_path, wandb, monkeypatch,
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
     monkeypatch.setenv("WANDB_CONFIG_DIR", str(tmp_path))
-    with pytest.raises(OutputError, match='cannot begin a run: .*mode = "offline"'):
+    with pytest.raises(OutputError, match='cannot start a run: .*mode = "offline"'):
         log(WandB("cafe", mode=mode), [], output=tmp_path)
 
 
@@ -239,7 +239,7 @@ def test_mlflow_many_settings_are_sent_in_parts(tmp_path, client):
 
 def test_mlflow_unwritable_is_one_error(tmp_path, client):
     (tmp_path / "file").touch()
-    with pytest.raises(OutputError, match="MLflow.v1 cannot begin a run at file://.*tracking_uri"):
+    with pytest.raises(OutputError, match="MLflow.v1 cannot start a run at file://.*tracking_uri"):
         log(MLflow("cafe", str(tmp_path / "file")), [])
 
 

@@ -100,7 +100,7 @@ def test_device_memory_without_room_is_one_line_and_keeps_the_run(
     command += ["8", "--training.eval_every_steps", "2"]
     assert main([*command, "--resume"]) == 1
     shown = capsys.readouterr().err.strip().splitlines()[-1]
-    assert "The memory of the GPU (" in shown and "has no room for " in shown
+    assert "The GPU's memory (" in shown and "has no room for " in shown
     assert part in shown and "a smaller width or vocabulary" in shown
     assert before and before == {path: path.read_bytes() for path in before}
     monkeypatch.undo()

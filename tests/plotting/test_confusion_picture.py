@@ -42,7 +42,7 @@ def test_confusion_picture_of_more_classes_names_those_confused_most(tmp_path):
     names = [text for text in shown if text.startswith("class ")]
     assert names == 2 * [f"class {number:03}" for number in range(150 - N_SHOWN, 150)]
     assert shown.count("(120 others)") == 2
-    assert "the 30 of 150 classes that are confused most, the others as one" in shown
+    assert "the 30 of 150 classes that are confused most, the others combined" in shown
     # Each class in the picture is right 500 times. The 120 other classes are joined, with all their
     # errors.
     assert shown.count("500") == N_SHOWN

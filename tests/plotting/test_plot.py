@@ -196,9 +196,9 @@ def test_panels_runs_with_different_scores_have_a_panel_each(small, tmp_path):
 
 
 def test_panels_errors(small, tmp_path):
-    with pytest.raises(DataError, match=r"'hits@2' was measured in none .* mean 'hits@1'\?"):
+    with pytest.raises(DataError, match=r"'hits@2' was not measured in any run .* mean 'hits@1'\?"):
         make_panels(find_runs([small]), ["hits@2"])
-    with pytest.raises(DataError, match=r"'zzz' was measured .* choose from: epoch, .*hits@1"):
+    with pytest.raises(DataError, match=r"'zzz' was not measured .* choose from: epoch, .*hits@1"):
         make_panels(find_runs([small]), ["zzz"])
     empty = write_run(tmp_path / "empty", [])
     with pytest.raises(DataError, match=r"empty  no evaluation has been logged yet"):

@@ -55,7 +55,7 @@ def change_tensors(folder, change):
 
 
 def test_folder_that_does_not_exist_is_one_line(tmp_path):
-    assert "is no folder. Download an encoder first" in message(tmp_path / "nowhere")
+    assert "is not a folder. Download an encoder first" in message(tmp_path / "nowhere")
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -81,7 +81,7 @@ def test_folder_with_a_pickle_only_is_one_line(folder):
         ({"num_hidden_layers": 1}, "bias, which config.json does not ask for. Download both"),
         ({"num_hidden_layers": 1 << 20}, "has no parameter encoder.layer.2."),
         ({"intermediate_size": 33}, "0.intermediate.dense.weight of the shape (33, 16) and"),
-        ({"num_attention_heads": 3}, "no multiple of 3 heads"),
+        ({"num_attention_heads": 3}, "is not a multiple of 3 heads"),
         (
             {"vocab_size": 13},
             "embeddings.weight of the shape (13, 16) and type F16, F32 or F64, which",

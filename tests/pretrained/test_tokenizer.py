@@ -66,7 +66,7 @@ def test_tokenizer_puts_the_folder_s_prompt_or_another_one_before_each_text(tmp_
     assert pieces(prompt="") == ["you"]
     prompts["prompts"]["query"] = 7
     (tmp_path / "config_sentence_transformers.json").write_text(json.dumps(prompts))
-    with pytest.raises(ModelError, match="transformers.json  .*the default prompt is no text"):
+    with pytest.raises(ModelError, match="transformers.json  .*the default prompt is not a string"):
         pieces()
 
 

@@ -67,7 +67,7 @@ def test_worker_processes_work_like_workers_in_threads(crew):
         (
             "unspeakable",
             [],
-            "a value cannot be sent from a process to another: Can't .*lambda.*"
+            "a value cannot be sent between processes: Can't .*lambda.*"
             'or set executor = "thread"$',
         ),
     ],
@@ -232,7 +232,7 @@ def test_exits_by_a_signal_leave_no_processes(root, script, number, to_group):
     "is_file, said",
     [
         (True, r'put all .* does under `if __name__ == "__main__":`, or set executor = "thread"$'),
-        slow(False, r"is no file \(it came from standard input, perhaps\): save it as a file"),
+        slow(False, r"is not a file \(perhaps it came from standard input\): save it as a file"),
     ],
 )
 def test_exits_of_a_script_that_cannot_be_imported_say_what_to_do(root, script, is_file, said):
@@ -245,7 +245,7 @@ def test_exits_of_a_script_that_cannot_be_imported_say_what_to_do(root, script, 
     out, err = process.communicate(timeout=60)
     assert process.returncode == 1 and out == ""
     # Lines of the other worker may come later, or in between.
-    (last,) = [line for line in err.splitlines() if "before it could begin" in line]
-    assert "ended, with exit code 1 before it could begin; see its own message. A wor" in last
+    (last,) = [line for line in err.splitlines() if "before it could start" in line]
+    assert "ended, with exit code 1 before it could start; see its own message. A wor" in last
     assert re.search(said, last)
-    assert is_file == ("was met while a worker was importing the script" in err)
+    assert is_file == ("was used while a worker was importing the script" in err)

@@ -108,7 +108,7 @@ def test_errors_are_shown_in_words(page, server):
     alert = page.get_by_role("alert")
     page.get_by_label("Your message").fill("x" * 301)
     page.keyboard.press("Enter")
-    alert.filter(has_text="has 301 characters, and this server takes 300").wait_for()
+    alert.filter(has_text="has 301 characters, but this server allows 300").wait_for()
     assert page.get_by_label("Your message").input_value() == "x" * 301 and turns(page) == []
     if PICTURES:
         page.screenshot(path=f"{PICTURES}/error.png")

@@ -269,7 +269,7 @@ def test_serve_commands_that_cannot_work_end_in_one_line(models, tmp_path, capsy
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         for words, code, text in (
-            ([models / "barista", "--port", port], 1, f"127.0.0.1:{port} cannot be listened at"),
+            ([models / "barista", "--port", port], 1, f"Cannot listen on 127.0.0.1:{port}: "),
             ([models / "barista", "--port", "65536"], 2, "--port: should be 65535 or less"),
             ([tmp_path / "nothing", "--port", "0"], 1, "is not a folder"),
             ([models / "barista", models / "barista", "--port", "0"], 1, "the name 'barista'"),

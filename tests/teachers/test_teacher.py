@@ -276,7 +276,7 @@ def test_teacher_of_a_stream_that_is_not_as_declared_is_an_error():
         single_turn=True,
         origin="there",
     )
-    with pytest.raises(DataError, match="there.*was to be a single turn"):
+    with pytest.raises(DataError, match="there.*should be a single turn"):
         next_batch(lying.for_split("train"), 1)
 
 

@@ -186,7 +186,7 @@ def test_init_from_keeps_the_replies_of_a_ranker(tmp_path):
         found[most] = load(tmp_path / str(most) / "model-best").agent.fixed
         own = load(tmp_path / "few" / "model-best").agent.fixed
         n_more = len(found[most]) - len(own)
-        assert f"candidates: {len(own)} replies of the data, {n_more:,} of the model" in shown
+        assert f"candidates: {len(own)} replies from the data, {n_more:,} from the model" in shown
         assert found[most][: len(own)] == own and n_more > 0
     assert set(found[50000]) == set(load(model).agent.fixed) and len(found[30]) == 30
 
@@ -251,9 +251,9 @@ def test_init_from_a_custom_agent_says_what_fits(firsts, tmp_path):
         # vice versa.
         (own, model, None),
         (TASK + NET, model,
-         f"{model}  has no weights that classifier can begin with: tests.counting_of_letters.v1 "
+         f"{model}  has no weights that classifier can start from: tests.counting_of_letters.v1 "
          "saved it without layout.json (there is: README.md, config.cfg, letters.json, meta.json). "
-         "Begin with a model of classifier"),
+         "Start from a model of classifier"),
         (own, firsts[NET] / "model-best",
          f"{firsts[NET] / 'model-best'}  is a model of thincdialog.Classifier.v1, which tests."
          "counting_of_letters.v1 cannot read (FileNotFoundError: "),

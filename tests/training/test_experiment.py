@@ -184,11 +184,11 @@ def test_a_batcher_that_does_not_call_super_is_an_error():
 @pytest.mark.parametrize(
     "kind, said",
     [
-        ("nothing", r"_experiment.py:\d+  <lambda>\(\) gave 'None' \(NoneType\) for the "),
-        ("an episode", r"gave among others .* \(Message\) for the episode of '0/0'"),
-        ("texts", r"gave among others 'hi' \(str\) for the episode of '0/0'"),
-        ("dicts", r"gave among others .* \(list\) for the episode of '0/0'"),
-        ("whole", r"\d  Whole.rewrite\(\) gave 'None' \(NoneType\) for the split 'train'"),
+        ("nothing", r"_experiment.py:\d+  <lambda>\(\) returned 'None' \(NoneType\) for the "),
+        ("an episode", r"returned among others .* \(Message\) for the episode of '0/0'"),
+        ("texts", r"returned among others 'hi' \(str\) for the episode of '0/0'"),
+        ("dicts", r"returned among others .* \(list\) for the episode of '0/0'"),
+        ("whole", r"\d  Whole.rewrite\(\) returned 'None' \(NoneType\) for the split 'train'"),
     ],
 )
 def test_a_mutator_that_gives_no_episodes(kind, said):

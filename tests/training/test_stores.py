@@ -602,7 +602,7 @@ def test_progress_is_shown_on_a_terminal(files):
 def test_all_episodes_are_shuffled_together_if_wanted(streaming, files):
     changes = {"loader.shuffle_window": 0, "tasks.intent.streaming": streaming}
     if streaming:
-        with pytest.raises(DialogError, match="cannot be shuffled whole"):
+        with pytest.raises(DialogError, match="cannot be shuffled as a whole"):
             Experiment.from_config(FILES, changes)
         changes["loader.store"] = "stores"
     experiment = Experiment.from_config(FILES, changes)

@@ -185,7 +185,9 @@ def test_batching_copies_of_a_world_of_three_answers_together():
         world.parley()
     assert agent.batches == third.batches == [4, 4, 2]
     assert third.conversations[0] == [("task", "say 0 0"), ("agent", "0/0")]
-    with pytest.raises(ProtocolError, match=r"BatchWorld.state\(\).*cannot be saved in an epoch"):
+    with pytest.raises(
+        ProtocolError, match=r"BatchWorld.state\(\).*cannot be saved during an epoch"
+    ):
         world.state()
 
 

@@ -268,7 +268,9 @@ def test_oversize_rows(make_world):
 
     for kind in (TruncatingListener, WholeTruncatingListener):
         world = make_world(make_wordy(words, True), kind(), Words(20, oversize="error"))
-        with pytest.raises(DataError, match=r"example .1/0. has 42 words.* 20 .*raise .*budget"):
+        with pytest.raises(
+            DataError, match=r"example .1/0. has 42 words.* holds 20: raise .*budget"
+        ):
             run_epoch(world)
         agent = kind()
         run_epoch(make_world(make_wordy(words, True), agent, Words(20, oversize="truncate")))

@@ -59,7 +59,7 @@ def test_multi_agent_world_from_a_config_lets_all_agents_act():
     [
         (WORLD.replace("FixedResponse", "Retrieval").replace('text = "Next, please!"', ""),
          r"\[world.others.waiter\] learns from training data - choose"),
-        (WORLD[: WORLD.index("[world.o")] + "others = {}\n", r"\[world\] has no others"),
+        (WORLD[: WORLD.index("[world.o")] + "others = {}\n", r"\[world\] has no other agent"),
     ],
 )  # fmt: skip
 def test_multi_agent_world_refuses_invalid_others(world, said):

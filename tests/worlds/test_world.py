@@ -152,7 +152,7 @@ def test_states_of_another_world_or_data_are_refused():
     with pytest.raises(ProtocolError, match="given the state of a DynamicBatchWorld"):
         partner.restore(dynamic.state())
     fewer = DynamicBatchWorld(make_teacher([1], True), Listener(), Batchsort(2, 2))
-    with pytest.raises(DataError, match="task .*not what it was when the state was saved"):
+    with pytest.raises(DataError, match="task .*not the same as when the state was saved"):
         fewer.restore(dynamic.state())
 
 

@@ -111,7 +111,7 @@ class ClassifierAgent(ModelAgent):
         self.has_softmax = len(last) == 1 and last[0].attrs.get("softmax_normalize", False)
         if not self.has_softmax and any(each._func.__module__ in SOFTMAX for each in last):
             raise ValueError(
-                "the model ends in a softmax, but logits are expected: leave it out (one "
+                "the model ends in a softmax, but logits are expected: remove it (only one "
                 "Softmax.v2 may end the whole model; a member's, or softmax_activation.v1, may not)"
             )
         super().__init__(
@@ -253,8 +253,8 @@ class ClassifierAgent(ModelAgent):
         given: Dict[str, float] = self.class_weights  # type: ignore[assignment]
         unknown = sorted(set(given) - set(classes))
         if unknown:
-            text = f"[agent.class_weights] names no class: {', '.join(unknown)}"
-            raise ConfigError([Problem("", text, "write its labels as keys")])
+            text = f"[agent.class_weights] has keys that are not classes: {', '.join(unknown)}"
+            raise ConfigError([Problem("", text, "use the labels of the data as keys")])
         return [float(given.get(name, 1.0)) for name in classes]
 
     def _set_classes(self, classes: List[str], weights: Optional[List[float]]) -> None:
@@ -276,11 +276,11 @@ class ClassifierAgent(ModelAgent):
     def set_state(self, state: Dict[str, Any]) -> None:
         classes, weights, n_features = texts_in(state, "classes"), state["weights"], None
         if len(set(classes)) < max(2, len(classes)):
-            raise ValueError("the classes are too few, or one is there twice")
+            raise ValueError("there are too few classes, or one occurs twice")
         if weights is not None:
             weights = numbers_in(state, "weights")
             if len(weights) != len(classes) or min(weights) < 0:
-                raise ValueError("the weights are not those of the classes")
+                raise ValueError("the weights do not match the classes")
         if state["n_features"] is not None:
             n_features = whole_number_in(state, "n_features", 1)
         self._set_classes(classes, weights)

@@ -34,10 +34,8 @@ def collate_of_dataset(dataset: str) -> Collate:
         collate = collate_of(registry.datasets.get(dataset))
         if collate is not None:
             return collate
-    text = (
-        f"'dataset' is {dataset!r}, which is no data set whose class has a static method 'collate'"
-    )
-    hint = "a class of your own needs --code FILE (code=FILE in Python)"
+    text = f"'dataset' is {dataset!r}, but no data set of this name has a static method 'collate'"
+    hint = "a custom class needs --code FILE (code=FILE in Python)"
     raise ConfigError([Problem("", text, hint)])
 
 

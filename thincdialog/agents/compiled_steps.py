@@ -68,7 +68,7 @@ class CompiledSteps(ModelAgent):
         # Check this before reading any data.
         self.check_packages()
         if self.model.ops.device_type != "cpu":
-            text = f"[agent] {self.id} learns on the CPU only"
+            text = f"[agent] {self.id} trains on the CPU only"
             raise ConfigError([Problem("", text, "set gpu_id = -1 in [system]")])
         super().survey(train)
 
@@ -152,5 +152,5 @@ class CompiledSteps(ModelAgent):
             if not optimizer.L2:  # type: ignore[attr-defined]
                 return
             l2 = optimizer.L2  # type: ignore[attr-defined]
-            problem, hint = f"has L2 = {l2}, but {self.id} knows no decay", "set L2 = 0"
+            problem, hint = f"has L2 = {l2}, but {self.id} supports no decay", "set L2 = 0"
         raise ConfigError([Problem("", f"[training.optimizer] {problem}", hint)])

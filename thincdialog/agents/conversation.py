@@ -24,8 +24,8 @@ class Conversation:
     def __init__(self, history_size: int = -1, turns: Sequence[Turn] = ()):
         if history_size == 0 or history_size < -1:
             raise ValueError(
-                f"history_size = {history_size}, but it counts turns with the current one "
-                "among them: use 1 or more, or -1 for all"
+                f"history_size = {history_size}, but it includes the current turn: "
+                "use 1 or more turns, or -1 for all"
             )
         self.history_size = history_size
         # `turns` are final; `heard` also has the turns that wait for an answer. Both lists are

@@ -37,7 +37,7 @@ class LoneReplies:
         self.n_batches += 1
         if self.n_batches >= self.most:
             raise NothingToLearnError(
-                f"In the first {self.n_batches} batches, right replies are their only candidates: "
+                f"In the first {self.n_batches} batches, right replies have no other candidates: "
                 "there is nothing to rank them against, so nothing is learned. Set candidates = "
-                '"fixed" or "inline" in [agent], or let batches be larger in [world].'
+                '"fixed" or "inline" in [agent], or use larger batches in [world].'
             )

@@ -295,7 +295,7 @@ class ModelAgent(ConversationAgent, Learner):
                 raise  # The command line has a message for it.
             # Layers raise many kinds of errors for input that they cannot process.
             reads = f"text (as {type(sample[0]).__name__})" if self.needs_text else "features"
-            reads = "what the collate function gives" if self.collate is not None else reads
+            reads = "the result of the collate function" if self.collate is not None else reads
             text = f"[agent.model] cannot be set up to read {reads}: {error_line(error)}"
             place = look_at(self.model)
             look = f"look at {place}; " if place else ""
@@ -486,7 +486,7 @@ class ModelAgent(ConversationAgent, Learner):
         RAISES (CodeError, ConfigError): If the scores have another shape.
         """
         if scores.shape != shape:
-            text = f"[agent.model] gives scores of shape {scores.shape}, expected {shape}"
+            text = f"[agent.model] returns scores of shape {scores.shape}, expected {shape}"
             place = look_at(self.model)
             hint = "one row for each example" + (f"; look at {place}" if place else "")
             problem = Problem("", text, hint)
@@ -570,8 +570,8 @@ class ModelAgent(ConversationAgent, Learner):
             text = f"the step of [training.optimizer] on {self.n_weights:,} weights. Set "
             if self.tally.microbatches is not None:
                 text = f"the gradients of several batches, of {self.n_weights:,} weights each. "
-                text += "Set a smaller training.accumulate_gradient (1 sums nothing up), "
-            text += "a smaller width or vocabulary, or an optimizer that keeps less"
+                text += "Set a smaller training.accumulate_gradient (1 needs no sums), "
+            text += "a smaller width or vocabulary, or an optimizer with less state"
             raise no_room(f"{text} (thincdialog.SparseSGD.v1).") from error
 
     @on_own_device

@@ -183,7 +183,7 @@ class MultiLabelAgent(ModelAgent):
                 if label in self._index:
                     row[self._index[label]] = 1.0
                 elif field == "labels":
-                    text = f"{label!r} is none of the labels that the agent was initialized with"
+                    text = f"{label!r} is not among the labels that the agent was initialized with"
                     raise DataError("training data", text)
         return targets
 

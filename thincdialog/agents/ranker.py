@@ -186,8 +186,8 @@ class RankerAgent(ModelAgent):
         # At least two labels, to know whether a batch can have other labels to rank against.
         found = train.order.frequent_labels(max(2, self.max_fixed_candidates))
         if self.candidates == "batch" and len(found) == 1:
-            text = f"has one reply only, {found[0]!r}: there is nothing to tell it from."
-            remedy = 'Give others, with candidates = "fixed" or "inline" in [agent].'
+            text = f"has only one reply, {found[0]!r}: there are no others to rank it against."
+            remedy = 'Add others with candidates = "fixed" or "inline" in [agent].'
             raise DataError(train.order.origin, f"{text} {remedy}")
         self.lone_replies = LoneReplies(train.n_examples)
         if self.fixed_path is not None:
@@ -207,7 +207,7 @@ class RankerAgent(ModelAgent):
         known = dict.fromkeys([*self.fixed, *before])
         self.fixed = list(known)[: self.max_fixed_candidates]
         n_more = len(self.fixed) - n_own
-        return Carried([f"candidates: {n_own:,} replies of the data, {n_more:,} of the model"])
+        return Carried([f"candidates: {n_own:,} replies from the data, {n_more:,} from the model"])
 
     def set_tokenizer(self, tokenizer: Optional[Tokenizer]) -> None:
         super().set_tokenizer(tokenizer)

@@ -235,7 +235,7 @@ class RetrievalAgent(ConversationAgent):
             frequencies = np.zeros_like(self.frequencies)
             known = arrays["known"]
             if len(known) and known.min() < 0:
-                raise ValueError("a term has no place")
+                raise ValueError("a term has a negative number")
             frequencies[known] = arrays["frequencies"]
             reply_of = arrays["reply_of"]
             if len(reply_of) != index.n_documents:

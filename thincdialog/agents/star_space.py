@@ -93,7 +93,7 @@ class StarSpaceAgent(CompiledSteps, RankerAgent):
         if not is_hinge and not isinstance(loss, RankingSoftmax):
             raise ValueError(
                 '[agent.loss] must be "thincdialog.RankingHinge.v1" with negatives = "mean", or '
-                '"thincdialog.RankingSoftmax.v1": the kernel knows no other'
+                '"thincdialog.RankingSoftmax.v1": the kernel supports no other'
             )
         super().__init__(
             model,
@@ -117,7 +117,7 @@ class StarSpaceAgent(CompiledSteps, RankerAgent):
         if len(self.fixed) < 2:
             raise DataError(
                 self.fixed_path or train.order.origin,
-                f"has one reply only, {self.fixed[0]!r}: there is nothing to tell it from.",
+                f"has only one reply, {self.fixed[0]!r}: there are no others to rank it against.",
             )
 
     # --- learning ---------------------------------------------------------------------

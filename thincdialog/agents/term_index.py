@@ -78,7 +78,7 @@ class TermIndex(NamedTuple):
         index = cls._make([*own, int(n_documents)])
         parts, (n_postings, documents) = index[:4], (len(index.documents), index.documents)
         if any(part.ndim != 1 for part in parts) or not np.isfinite(index.weights).all():
-            raise ValueError("an array is no row of finite numbers")
+            raise ValueError("an array is not a row of finite numbers")
         if len(index.starts) != len(index.terms) + 1 or index.starts[-1] != n_postings:
             raise ValueError("the starts do not fit the terms")
         if index.starts[0] != 0 or (np.diff(index.starts) < 0).any():

@@ -52,7 +52,7 @@ class Batcher:
 
     def __init__(self, sizes: Sizes, buffer: int = 256):
         if buffer < 1:
-            raise ValueError(f"a batcher chooses from 1 batch or more, not {buffer}")
+            raise ValueError(f"buffer = {buffer}, expected 1 batch or more")
         self.sizes = sizes
         self.buffer = buffer
 
@@ -133,8 +133,8 @@ class OversizeError(ValueError):
         data_name (str): Description of the data that has the example.
         """
         text = (
-            f"the example '{name}' has {self.length} words (tokens), more than the "
-            f"{self.limit} of a whole batch: raise the batcher's budget, or set its "
+            f"the example '{name}' has {self.length} words (tokens), but a whole "
+            f"batch holds {self.limit}: raise the batcher's budget, or set its "
             'oversize = "alone" or "truncate"'
         )
         return DataError(data_name, text)
@@ -190,7 +190,7 @@ def plan_order(
     except (TypeError, ValueError):
         raise _plan_error(batcher, "as a list of arrays of whole numbers (int)") from None
     if not np.array_equal(np.sort(order), np.arange(n_rows)):
-        given = f"it got {n_rows} rows and gave {len(order)} in {len(sizes)} batches"
+        given = f"it got {n_rows} rows and returned {len(order)} in {len(sizes)} batches"
         raise _plan_error(batcher, f"{given}: {_what_is_wrong(order, n_rows)}")
     return order, [0, *accumulate(sizes)]
 
@@ -203,13 +203,13 @@ def _what_is_wrong(order: np.ndarray, n_rows: int) -> str:
     times = np.bincount(order, minlength=n_rows)
     what, rows = "missing", times == 0
     if not rows.any():
-        what, rows = "given more than once", times > 1
+        what, rows = "returned more than once", times > 1
     return f"{rows.sum()} are {what}, such as row {rows.argmax()}"
 
 
 def _plan_error(batcher: Batcher, text: str) -> PlanError:
     return PlanError(
-        f"{place_of(type(batcher).plan)} must give every row in exactly one batch, {text}"
+        f"{place_of(type(batcher).plan)} must return every row in exactly one batch, {text}"
     )
 
 

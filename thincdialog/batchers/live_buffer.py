@@ -86,7 +86,7 @@ class LiveBuffer:
         """
         if not self._chosen:
             if not self._n_rows:
-                raise IndexError("no row waits")
+                raise IndexError("no row is waiting")
             self._choose(more_to_come)
         batch, n_words = self._chosen.pop()
         self.step += 1

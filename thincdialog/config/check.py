@@ -111,7 +111,7 @@ class Checker:
                 self.add_at(path, f"should be a string or null, got {show_value(value)}")
             elif name in self.given.overrides and name not in used and "paths" not in used:
                 keys = [n.split(".", 1)[1] for n in sorted(used) if n.startswith("paths.")]
-                hint = close_to(key, keys) or "it holds no ${paths...} at all"
+                hint = close_to(key, keys) or "it has no ${paths...}"
                 self.add(path, f"the config uses '${{{name}}}' nowhere", hint)
 
     def _check_settings(self, name: str, section: Dict[str, Any]) -> Dict[str, Any]:
@@ -165,7 +165,7 @@ class Checker:
         for key, block in section.items():
             if key == "*":
                 names = ", ".join(f"[{name}.{each}]" for each in block or ("NAME",))
-                self.add((*path, key), f"[{name}] takes no '*', only names", f"write {names}")
+                self.add((*path, key), f"[{name}] accepts names only, not '*'", f"write {names}")
             elif isinstance(block, dict):
                 built[key] = self.check_block((*path, key), block, blocks.registry)
             elif (*path, key) not in self.given.unknown:
@@ -239,7 +239,7 @@ class Checker:
                 group = self._check_group(inner, value, info)
             elif key in info.arguments:
                 if key in filled:
-                    text = f"is filled by the first blocks of [{name}.*] already"
+                    text = f"is already filled by the first blocks of [{name}.*]"
                     self.add_at(inner, text, info.hint(key))
                 named[key] = self._check_value(inner, value, info.arguments[key].annotation, info)
                 if self.is_sound(inner) and (wanted := info.out_of_range(key, value)):
@@ -253,7 +253,7 @@ class Checker:
                 if info.keywords and "?" not in hint:
                     # ``**keywords`` would accept a misspelt name, too.
                     rest = f"**{info.keywords} ({info.where})"
-                    hint = f"a config cannot fill {rest}: make it an argument of its own"
+                    hint = f"a config cannot fill {rest}: make it a separate argument"
                 self.add(inner, f"[{name}] {info.name} has no argument '{key}'", hint)
         for key, argument in info.arguments.items():
             if argument.default is REQUIRED and key not in {*block, *filled, *misspelt}:

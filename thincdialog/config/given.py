@@ -213,7 +213,7 @@ def _apply_override(given: GivenConfig, name: str, value: Any) -> None:
         names = [each for each in dotted_names(given.data) if f".{each}".endswith(f".{name}")]
         hint = "name its section too, as in training.max_steps"
         hint = f"did you mean {' or '.join(names)}?" if names else hint
-        given.problems.append(Problem(where, f"'{name}' is no setting of a section", hint))
+        given.problems.append(Problem(where, f"'{name}' is not a setting in a section", hint))
         return
     replaced = function_of(node)
     node[path[-1]] = parsed

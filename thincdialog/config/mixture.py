@@ -22,7 +22,7 @@ def check_task_names(checker: "Checker") -> None:
     if not isinstance(tasks, dict):
         return
     if not tasks:
-        text = "[tasks.NAME] must be there at least once, got none"
+        text = "at least one section [tasks.NAME] is needed, got none"
         checker.add(("tasks",), text, 'it begins with: @teachers = "..."')
     for name, meaning in TAKEN.items():
         if name in tasks and len(tasks) > 1:
@@ -57,4 +57,4 @@ def check_weights(checker: "Checker") -> None:
             hint = f"add: {name} = 1; 0 leaves the task out"
             checker.add(PATH, f"[{WEIGHTS}] has no weight for the task '{name}'", hint)
     if checker.is_sound(PATH) and not any(weights.values()):
-        checker.add(PATH, f"[{WEIGHTS}] are all 0", "give a task more, or nothing is shown")
+        checker.add(PATH, f"[{WEIGHTS}] are all 0", "set one above 0, or no example is used")

@@ -126,7 +126,7 @@ class _Filler:
             value = value[part]
         if target in self.in_progress:
             text = f"refers to ${{{name}}}, which leads back to itself"
-            self._fail(path, text, "break the circle")
+            self._fail(path, text, "break the cycle")
         if len(self.in_progress) > MAX_LINKS:
             hint = "refer to the value itself"
             self._fail(path, f"refers to ${{{name}}} through more than {MAX_LINKS} others", hint)
@@ -137,7 +137,7 @@ class _Filler:
             self.n_filled += _OF_A_PART + (len(part) if isinstance(part, str) else 0)
         if self.n_filled > MAX_FILLED:
             text = f"refers to ${{{name}}}, which makes the config exceed {MAX_FILLED:,} characters"
-            self._fail(path, text, "refer to less")
+            self._fail(path, text, "use fewer or shorter variables")
         return found
 
     def _close_to(self, name: str) -> List[str]:

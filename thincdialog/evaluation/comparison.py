@@ -146,7 +146,7 @@ def compare(
         values.append(task_values(resampled, known))
     differences = _differences(first, second, values)
     if not differences:
-        text = "cannot be compared: there is no metric that both have. Files of predictions "
+        text = "cannot be compared: they have no metric in common. Files of predictions "
         text += "hold means over examples only, such as accuracy: compare the models instead."
         raise DataError(f"{first.name} and {second.name}", text)
     units = [{row.conversation for row in rows} for rows in first.rows.values()]

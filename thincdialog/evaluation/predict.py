@@ -161,7 +161,7 @@ class Answers:
             }
             if len(forms) > 1:
                 first, second, *_ = forms.values()
-                raise DataError(first, f"is in another format than {second}: answer one at a time")
+                raise DataError(first, f"is in another format than {second}: predict one at a time")
             (form,) = forms
             own = own._replace(format=form)
         for path in self.files if layout is None and "format" not in given else ():
@@ -274,7 +274,7 @@ class _TellingBadData(BadData):
         if self.on_error is not None:
             self.on_error(error)
         if not self.n_read and self.n_problems == MAX_LISTED:
-            text = f"none of the first {MAX_LISTED} rows can be read: see that the format is right"
+            text = f"none of the first {MAX_LISTED} rows can be read: check the format"
             raise DataError(self.path, text)
 
 

@@ -65,5 +65,5 @@ def _checked(path: Union[str, Path], line: str, number: int) -> Dict[str, Any]:
             raise DataError(path, text, number)
     for name, value in row["metrics"].items():
         if isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise DataError(path, f"the metric '{name}' is no number: {value!r}", number)
+            raise DataError(path, f"the metric '{name}' is not a number: {value!r}", number)
     return row

@@ -13,7 +13,7 @@ MOST_SHARE = 0.5
 N_LOOKED_AT = 2000
 # Number of labels that are named.
 N_NAMED = 3
-NOBODYS = "are in no candidate list and can never be given"
+NOBODYS = "are in no candidate list, so they can never be chosen"
 
 
 @dataclass
@@ -100,5 +100,5 @@ def unreachable_labels(agent: Agent, teacher: Teacher) -> str:
     shares = " and ".join(found.text(name) for name, found in many.items())
     remedy = "; ".join(dict.fromkeys(found.remedy for found in many.values()))
     if agent.has_classes:
-        return f"{shares} are no class of the model, which can never find them: {remedy}"
+        return f"{shares} are not classes of the model, so it can never predict them: {remedy}"
     return f"{shares} {NOBODYS}: {remedy}"

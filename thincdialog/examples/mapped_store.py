@@ -93,7 +93,7 @@ class MappedStore(Table):
         try:
             return json.loads(self.strings[number])
         except (ValueError, RecursionError):
-            raise self._files.damaged("strings", f"string {number} is no JSON") from None
+            raise self._files.damaged("strings", f"string {number} is not JSON") from None
 
     def _array(self, number: int) -> np.ndarray:
         try:

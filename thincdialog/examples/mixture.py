@@ -225,7 +225,7 @@ class Mixture:
         # Shares and open tasks are saved by task number.
         saved = [name for name, _ in state["tasks"]]
         if saved != self.names:
-            text = f"the saved state is of other tasks: {', '.join(saved)}, in this order"
+            text = f"the saved state belongs to other tasks: {', '.join(saved)}, in this order"
             raise DataError(", ".join(self.names), text)
         self.start(state["epoch"], state["seed"])
         self._has_begun = state["has_begun"]

@@ -83,5 +83,5 @@ def _error(
     of = f"the split '{given}'"
     if not isinstance(given, str):
         of = f"the episode of {short(given[0]['id'])}"
-    what = f"gave {part}{short(made)} ({type(made).__name__}) for {of}"
+    what = f"returned {part}{short(made)} ({type(made).__name__}) for {of}"
     return DataError(origin, f"the mutator {where} {what}: expected {_WANTED}")

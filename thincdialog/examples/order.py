@@ -387,7 +387,7 @@ class Order:
         known = len(self._block.order), self._block.store.sample_checksum
         is_same = known == (state["episodes"], state["checksum"])
         if not is_same or not all(map(_is_there, blocks, places)):
-            text = "is not what it was when the state was saved: give the same data to resume"
+            text = "is not the same as when the state was saved: give the same data to resume"
             raise DataError(self.origin, text)
         return blocks
 

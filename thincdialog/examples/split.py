@@ -103,8 +103,8 @@ class Split:
         self.readers: Optional[Readers] = None
         self.encoding: Optional[Callable[[], Optional[Encoding]]] = None
         if isinstance(source, Store) and (mutators or candidates or streaming):
-            text = f"the split '{name}' is a store, which is shown as it is"
-            raise ConfigError([Problem("", text, "no mutators, no candidates, no streaming")])
+            text = f"the split '{name}' is a store, which cannot be changed"
+            raise ConfigError([Problem("", text, "leave out mutators, candidates and streaming")])
         if isinstance(source, Store):
             check_attributes(source)
             if "id" not in source.names:
@@ -112,7 +112,7 @@ class Split:
                 raise ConfigError([Problem("", text, "give it one")])
         elif not callable(self.source):
             text = f"the split '{name}' is {show(source)}"
-            hint = "give a Store, or a function that gives episodes; IterableTeacher takes lists"
+            hint = "give a Store, or a function that yields episodes; IterableTeacher accepts lists"
             raise ConfigError([Problem("", text, hint)])
         self.mutators = [own_mutator(mutator) for mutator in mutators]
         self.candidates = candidates
@@ -136,7 +136,7 @@ class Split:
         RAISES (ConfigError): If a stream would be one block.
         """
         if self.streaming and not n_episodes and not is_stored:
-            text = f"the split '{self.name}' is a stream, which cannot be shuffled whole"
+            text = f"the split '{self.name}' is a stream, which cannot be shuffled as a whole"
             hint = "set [loader] shuffle_window to what memory holds, or give it a [loader] store"
             raise ConfigError([Problem("", text, hint)])
         self.window = n_episodes
@@ -407,7 +407,7 @@ class Split:
         """
         if self._single_turn and not store.is_single_turn:
             name = store.message(store.starts[int((np.diff(store.starts) > 1).argmax())])["id"]
-            text = f"{short(name)} was to be a single turn, but has more"
+            text = f"{short(name)} should be a single turn, but has more"
             raise DataError(self.origin, text)
         self.complete(store)
         self.check_ids(store)

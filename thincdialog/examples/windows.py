@@ -110,7 +110,7 @@ class Windows:
             self._plan(Lengths(counts, measured[0].padded), order)
         checksum = self._checksum
         if checksum is not None and checksum != _sum(self._window, self._planned):
-            text = "gives other batches than when the state was saved"
+            text = "has other batches than when the state was saved"
             raise DataError(order.origin, f"{text}: give the same data and batcher to resume")
 
     def _plan(self, lengths: Lengths, order: AnyOrder) -> None:

@@ -61,7 +61,7 @@ def read_arrays(path: Path) -> Dict[str, np.ndarray]:
         # Files in an archive may overlap or be compressed. Then they can take more memory than the
         # archive's size.
         if sum(part.file_size for part in parts) > size_of(file):
-            raise ValueError("its arrays come to more than the file")
+            raise ValueError("its arrays are larger than the file")
         arrays = {}
         for part in parts:
             with archive.open(part) as stream:

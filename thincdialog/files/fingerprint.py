@@ -75,10 +75,10 @@ def find_damage(folder: Path, files: Mapping[str, Any]) -> str:
     """
     for name, (size, checksum) in files.items():
         if not isinstance(size, int) or not isinstance(checksum, str):
-            raise TypeError(f"the checksum of {name} is none")
+            raise TypeError(f"the checksum of {name} is not valid")
         try:
             if _leads_out(name):
-                return f"{name[:100]!r} is no file in it"
+                return f"{name[:100]!r} is not a file in it"
             with open_plain(folder / name, within=folder) as file:
                 if size_of(file) != size:
                     return f"{name} has {size_of(file)} bytes, expected {size}"

@@ -141,7 +141,7 @@ class MappedFolder:
             if some.min() < least or (most is not None and some.max() > most):
                 raise self.damaged(name, "a number out of range")
             if rise is not None and (np.diff(some) < rise).any():
-                raise self.damaged(name, "its numbers do not rise")
+                raise self.damaged(name, "its numbers do not increase")
 
     def damaged(self, name: str, found: str) -> DataError:
         """Return the error to raise for a damaged file.

@@ -45,7 +45,7 @@ class GrowingFolder:
             self._make_locked()
         except OSError as error:
             raise OutputError(
-                f"{folder}  cannot be made: {error.strerror}. Give another folder."
+                f"{folder}  cannot be created: {error.strerror}. Give another folder."
             ) from None
         last = _last_entry(self.temporary / JOURNAL, fingerprint)
         if any(not_plain(path) for path in self.temporary.iterdir()):
@@ -173,5 +173,5 @@ def read_manifest(folder: Path) -> Optional[Dict[str, Any]]:
     except ValueError:
         found = None
     if not isinstance(found, dict):
-        raise DataError(path, "is damaged: no JSON object. Build the store again.")
+        raise DataError(path, "is damaged: not a JSON object. Build the store again.")
     return found

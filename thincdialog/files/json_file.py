@@ -72,7 +72,7 @@ def texts_in(state: Mapping[str, Any], name: str) -> List[str]:
     """
     texts = state[name]
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-        raise TypeError(f"{name} is no list of texts")
+        raise TypeError(f"{name} is not a list of strings")
     return texts
 
 
@@ -85,7 +85,7 @@ def numbers_in(state: Mapping[str, Any], name: str, kind: Any = (int, float)) ->
     """
     numbers = state[name]
     if not isinstance(numbers, list) or not all(_is_finite(each, kind) for each in numbers):
-        raise TypeError(f"{name} is no list of numbers")
+        raise TypeError(f"{name} is not a list of numbers")
     return numbers
 
 

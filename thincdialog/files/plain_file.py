@@ -91,7 +91,7 @@ def real_path(path: Union[str, Path]) -> Path:
 
 def _check_kind(path: Path, facts: os.stat_result) -> None:
     if not stat.S_ISREG(facts.st_mode):
-        what = next((text for is_it, text in _KINDS if is_it(facts.st_mode)), "it is no file")
+        what = next((text for is_it, text in _KINDS if is_it(facts.st_mode)), "it is not a file")
         raise _refused(path, f"{what}, expected a plain file")
 
 

@@ -53,6 +53,6 @@ def init(model: Model[InT, OutT], X: Optional[InT] = None, Y: Optional[OutT] = N
 def _check(model: Model[InT, OutT], X: InT) -> None:
     n_parts = len(X) if isinstance(X, tuple) else 1
     if n_parts != len(model.layers):
-        text = f"[agent.model] has {len(model.layers)} layers side by side, for {n_parts} parts"
-        hint = "let the collate function give a tuple with one part for each layer"
+        text = f"[agent.model] has {len(model.layers)} parallel layers for {n_parts} input parts"
+        hint = "let the collate function return a tuple with one part for each layer"
         raise ConfigError([Problem("", text, hint)])

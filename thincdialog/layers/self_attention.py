@@ -32,7 +32,7 @@ def SelfAttention(nO: int, n_heads: int = 4, positions: Positions = "rotary") ->
     SOURCE: Vaswani et al. 2017, https://arxiv.org/abs/1706.03762
     """
     if n_heads < 1 or nO % n_heads:
-        raise ValueError(f"SelfAttention: width {nO} is no multiple of n_heads = {n_heads}")
+        raise ValueError(f"SelfAttention: width {nO} is not a multiple of n_heads = {n_heads}")
     if positions == "rotary" and (nO // n_heads) % 2:
         raise ValueError(f"SelfAttention: rotary heads have an even width, not {nO // n_heads}")
     return Model(

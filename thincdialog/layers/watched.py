@@ -108,8 +108,8 @@ def watch_layers(model: Model, function: Callable) -> Model:
     model."""
     for node in model.walk():
         if not callable(node._func):
-            text = f"{show(node._func)} as the forward of '{node.name}', but should give a function"
-            raise CodeError(f"{place_of(function)} gave {text}")
+            text = f"{show(node._func)} as the forward of '{node.name}', expected a function"
+            raise CodeError(f"{place_of(function)} returned {text}")
         if is_users(function):
             node.attrs.setdefault(MADE_BY, place_of(function))
         if not isinstance(node._func, WatchedForward) and is_users(node._func):
@@ -142,7 +142,7 @@ def refused_by_layer(error: BaseException) -> Optional[Problem]:
     package, _, layer = name.rpartition(".")
     if package != "thinc.layers":
         return None
-    text = f"[agent.model] Thinc's layer {layer} cannot work with its input: {error_line(error)}"
+    text = f"[agent.model] Thinc's layer {layer} cannot process its input: {error_line(error)}"
     return Problem("", text, _REMEDIES.get(layer, "--traceback shows where"))
 
 

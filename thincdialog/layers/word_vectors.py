@@ -116,7 +116,7 @@ def _find_vectors(
     """Return row numbers, int64, shape (n,), and their vectors, shape (n, width)."""
     words = {word.encode("utf8", "surrogatepass"): row for word, row in rows.words.items()}
     if not words:
-        text = "gives vectors to words, but the tokenizer's ids are no words"
+        text = "has vectors of words, but the tokenizer's ids are not words"
         raise DataError(path, f"{text}: use one such as thincdialog.Words.v1")
     found = set()
     vectors: Dict[int, np.ndarray] = {}
@@ -127,7 +127,7 @@ def _find_vectors(
     if not found:
         some = ", ".join(repr(word) for word in list(rows.words)[:3])
         text = f"has none of the {len(words):,} words of the training data, such as {some}"
-        raise DataError(path, f"{text}: is it of another language, or of another case?")
+        raise DataError(path, f"{text}: is it in another language, or in another case?")
     line = f"{path}: vectors of {len(found):,} of {len(words):,} words"
     line += f" ({100 * len(found) / len(words):.1f} %)"
     n_without = len(found) - len(vectors)

@@ -117,7 +117,7 @@ class Readers:
             if not n or spent.wall < WORTH_SECONDS:
                 return None
             if self.workers == "auto":
-                self.note(f"[loader] workers: {n} processes for the work that {what}: it computes")
+                self.note(f"[loader] workers: {n} processes, because work that {what} is CPU-bound")
             return self._processes(make_work, n, what)
 
         return ordered(iter(tasks), make_work, find_help)
@@ -199,9 +199,9 @@ def choice(workers: Workers, split: Split, spent: Spent) -> Choice:
         return Choice(N_WAITING, 0, f"{N_WAITING} threads, {reason}")
     if is_waiting:
         # With several threads, each would wait for all parts before its own part.
-        return Choice(1, 0, f"1 thread, {reason}, and no part can be read by itself")
+        return Choice(1, 0, f"1 thread, {reason}, and no part can be read separately")
     if n_cores() < 2:
-        return Choice(0, 0, "none, as there is one processor")
+        return Choice(0, 0, "none, because there is one CPU core")
     n = 1 if is_serial else n_cores()
     return Choice(0, n, f"{n} process{'es' if n > 1 else ''}, {reason}")
 

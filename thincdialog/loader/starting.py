@@ -21,8 +21,8 @@ GUARD = (
     'does under `if __name__ == "__main__":`, or {}'
 )
 NO_FILE = (
-    "A worker that is a process imports the script that was started, but this one is no file "
-    "(it came from standard input, perhaps): save it as a file, or {}"
+    "A worker that is a process imports the script that was started, but this script is not a "
+    "file (perhaps it came from standard input): save it as a file, or {}"
 )
 
 
@@ -65,7 +65,7 @@ def check_script_is_guarded(setting: str, remedy: str) -> None:
     RAISES (ConfigError): If this process is a worker that is importing the script.
     """
     if getattr(multiprocessing.current_process(), "_inheriting", False):
-        text = f"{setting} was met while a worker was importing the script"
+        text = f"{setting} was used while a worker was importing the script"
         raise ConfigError([Problem("", text, GUARD.format(remedy))])
 
 
@@ -87,7 +87,7 @@ def how_it_ended(pid: Optional[int], code: Optional[int], has_begun: bool, remed
     else:
         text += f"ended, with exit code {code}"
     if not has_begun:
-        text += f" before it could begin; see its own message. {_advice(remedy)}"
+        text += f" before it could start; see its own message. {_advice(remedy)}"
     return text.rstrip()
 
 

@@ -181,7 +181,7 @@ def _send(pipe: Connection, advice: Advice, value: Any, is_answer: bool = True) 
     try:
         message = pickle.dumps((value, is_answer), protocol=5)
     except Exception as error:
-        text = f"a value cannot be sent from a process to another: {error}. Return other values, or"
+        text = f"a value cannot be sent between processes: {error}. Return other values, or"
         message = pickle.dumps((Failure(f"{text} {advice.without}"), True))
     try:
         pipe.send_bytes(message)

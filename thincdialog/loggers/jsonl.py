@@ -34,7 +34,7 @@ def JSONL(path: str) -> Setup:
             values = value if isinstance(value, list) else [value]
             if name.startswith(_READ) and _is_among(path, values):
                 raise OutputError(
-                    f"{path}: thincdialog.JSONL.v1 would add rows to what '{name}' names. Give it "
+                    f"{path}: thincdialog.JSONL.v1 would add rows to the file of '{name}'. Give it "
                     "another 'path'."
                 )
         try:

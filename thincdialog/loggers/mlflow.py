@@ -47,7 +47,7 @@ def MLflow(
             run_id = _begin(client, experiment, name, run)
         except Exception as error:  # From the network, the server, or the folder.
             raise OutputError(
-                f"thincdialog.MLflow.v1 cannot begin a run at {address}: "
+                f"thincdialog.MLflow.v1 cannot start a run at {address}: "
                 f"{' '.join(str(error).split())}. Give it another 'tracking_uri'."
             ) from error
 

@@ -58,7 +58,7 @@ def WandB(
             )
         except Exception as error:  # wandb raises many kinds of errors, also from the network.
             raise OutputError(
-                f"thincdialog.WandB.v1 cannot begin a run: {' '.join(str(error).split())}. "
+                f"thincdialog.WandB.v1 cannot start a run: {' '.join(str(error).split())}. "
                 'With mode = "offline" it needs no network and no account.'
             ) from error
         remember_id(run.place or run.output, "wandb", there.id)

@@ -36,8 +36,8 @@ def check_fitting(folder: Path, agent: str) -> None:
         there = ", ".join(sorted(path.name for path in folder.iterdir() if path.is_file()))
         other = read_meta(folder).get("agent")
         raise ModelError(
-            f"{folder}  has no weights that {agent} can begin with: {other} saved it "
-            f"without layout.json (there is: {there}). Begin with a model of {agent}, or of an "
+            f"{folder}  has no weights that {agent} can start from: {other} saved it "
+            f"without layout.json (there is: {there}). Start from a model of {agent}, or of an "
             "agent with [agent.model]."
         )
 

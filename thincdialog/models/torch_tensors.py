@@ -41,7 +41,7 @@ def tensors_of(node: Model) -> Dict[str, Any]:
                 found[name] = tensor
         elif isinstance(tensor, torch.nn.Parameter):
             text = f"parameter '{name}' of layer '{node.name}' is {tensor.dtype}, not float32"
-            raise ModelError(f"{text}: call float() of the module.")
+            raise ModelError(f"{text}: call float() on the module.")
     return found
 
 

@@ -97,7 +97,7 @@ def read_slots(folder: Path, n_floats: int) -> List[Slot]:
 def _slot(facts: Mapping[str, Any], n_floats: int) -> Slot:
     slot = Slot(facts["node"], str(facts["name"]), tuple(facts["shape"]), facts["offset"])
     if not all(isinstance(n, int) and n >= 0 for n in (slot.node, slot.offset, *slot.shape)):
-        raise ValueError(f"{facts['name']} has a size that is no number")
+        raise ValueError(f"{facts['name']} has a size that is not a number")
     if slot.offset + slot.size > n_floats:
         raise ValueError(f"{facts['name']} lies outside of the weights")
     return slot

@@ -79,7 +79,7 @@ def _why_not() -> str:
         cupy.cuda.runtime.getDeviceCount()
     except Exception as error:
         return str(error).strip().partition("\n")[0] or type(error).__name__
-    return "its version is none that Thinc knows"
+    return "Thinc does not support its version"
 
 
 def ops_to_answer(system: Mapping[str, Any]) -> DialogOps:

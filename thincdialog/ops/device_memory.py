@@ -37,4 +37,4 @@ def no_room(text: str) -> DeviceMemoryError:
     text (str): What does not fit, and what the user can do.
     """
     held = cupy.get_default_memory_pool().total_bytes() / 1e6
-    return DeviceMemoryError(f"The memory of the GPU ({held:,.0f} MB taken) has no room for {text}")
+    return DeviceMemoryError(f"The GPU's memory ({held:,.0f} MB in use) has no room for {text}")

@@ -102,8 +102,8 @@ def restore_optimizer(
             continue  # Keep the schedule's own value, because its type affects rounding.
         if name in optimizer.schedules:
             raise ModelError(
-                f"the optimizer's schedule of '{name}' gives {current:g} where it gave {value:g}: "
-                "continue with the schedule that the run began with."
+                f"the optimizer's schedule of '{name}' is {current:g}, but was {value:g}: "
+                "continue with the schedule that the run started with."
             )
         setattr(optimizer, name, value)
 

@@ -46,7 +46,7 @@ def draw_confusion(matrix: ConfusionMatrix, path: Union[str, Path]) -> None:
     axes.set_yticks(range(len(names)), _labels(names), fontsize=size)
     if len(matrix.classes) > len(names):
         n = len(matrix.classes)
-        axes.set_title(f"the {N_SHOWN} of {n} classes that are confused most, the others as one")
+        axes.set_title(f"the {N_SHOWN} of {n} classes that are confused most, the others combined")
     if len(names) <= MOST_COUNTS:
         for row, column in zip(*counts.nonzero()):
             colour = "white" if shares[row, column] > 0.3 else "black"

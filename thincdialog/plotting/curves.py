@@ -156,5 +156,5 @@ def _unknown(name: str, runs: Sequence[Run]) -> str:
     names = sorted({key.partition("/")[2] for key in keys})
     close = difflib.get_close_matches(name, [*names, *keys], 1)
     if close:
-        return f"'{name}' was measured in none of the runs - did you mean '{close[0]}'?"
-    return f"'{name}' was measured in none of the runs - choose from: {', '.join(names)}"
+        return f"'{name}' was not measured in any run - did you mean '{close[0]}'?"
+    return f"'{name}' was not measured in any run - choose from: {', '.join(names)}"

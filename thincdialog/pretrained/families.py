@@ -87,7 +87,7 @@ def read_sizes(path: Path, config: Dict[str, Any]) -> Sizes:
     check_known(path, "position_embedding_type", positions, ("absolute",))
     numbers = {ours: read_number(path, config, names) for ours, names in _NUMBERS.items()}
     if numbers["width"] % numbers["n_heads"]:
-        text = f"{path}  the width, {numbers['width']}, is no multiple of"
+        text = f"{path}  the width, {numbers['width']}, is not a multiple of"
         raise ModelError(f"{text} {numbers['n_heads']} heads.")
     # RoBERTa's first position is the row after the id of the padding token.
     is_roberta = "roberta" in family

@@ -102,7 +102,7 @@ def read_folder(path: str) -> PretrainedFolder:
     folder = Path(path)
     if not folder.is_dir():
         raise ModelError(
-            f"{folder}  is no folder. Download an encoder first, for instance with: hf download "
+            f"{folder}  is not a folder. Download an encoder first, for instance with: hf download "
             "sentence-transformers/all-MiniLM-L6-v2 --local-dir minilm"
         )
     return _read_table(folder) or _read_encoder(folder)
@@ -180,7 +180,7 @@ def _read_prompt(path: Path) -> str:
     with reading(path):
         prompt = (config.get("prompts") or {}).get(config.get("default_prompt_name"), "")
         if not isinstance(prompt, str):
-            raise ValueError("the default prompt is no text")
+            raise ValueError("the default prompt is not a string")
     return prompt
 
 

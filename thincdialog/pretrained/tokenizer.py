@@ -53,7 +53,7 @@ class PretrainedTokenizer(Tokenizer):
             # The post-processor may add ids that are not in the vocabulary.
             highest = max([*pieces.get_vocab().values(), *pieces.encode("").ids], default=0)
         if highest >= self.n_pieces:
-            text = f"has ids up to {highest:,}, but the encoder {self.n_pieces:,} rows"
+            text = f"has ids up to {highest:,}, but the encoder has {self.n_pieces:,} rows"
             raise ModelError(f"{self._path}  {text}: they belong to different encoders.")
         self._pieces: Any = pieces
         # The id of pieces that a table has no vector for.

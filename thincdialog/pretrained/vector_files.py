@@ -103,5 +103,5 @@ class VectorFiles:
             path.unlink(missing_ok=True)
             size -= facts[path].st_size
         if size > self.max_bytes:
-            text = f"holds {self.max_bytes / 1e9:g} GB at most, too few for this data"
+            text = f"holds {self.max_bytes / 1e9:g} GB at most, too little for this data"
             raise OutputError(f"{self.root}  {text}. Raise 'max_gb' in the encoder's section.")

@@ -52,7 +52,7 @@ def read_table(path: str, wanted: Collection[bytes], width: int) -> Iterator[Row
     """
     folder = read_folder(path)
     if folder.sizes.family != TABLE:
-        text = "is an encoder, and no table of word vectors: make one of it with"
+        text = "is an encoder, not a table of word vectors: make one from it with"
         raise DataError(path, f"{text} thincdialog distill {path} --texts FILE -o FOLDER")
     if folder.width < width:
         check_width(path, folder.width, width)

@@ -27,7 +27,7 @@ def _numbers(schedule: Iterator[Any], function: Callable) -> Iterator[Any]:
         is_empty = False
         yield value
     if is_empty:
-        raise CodeError(f"{place_of(function)} returned a schedule that gives no number")
+        raise CodeError(f"{place_of(function)} returned a schedule that yields no number")
 
 
 registry.schedules.makes(Iterator, watch_schedule)

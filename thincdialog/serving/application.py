@@ -183,7 +183,7 @@ class Service:
         (reply,) = await model.ask([message], len(distinct))
         scores = dict(zip((each.text for each in reply.candidates), reply.scores))
         if reply.classes is not None or scores.keys() != set(distinct):
-            raise Refusal(400, f"'{model.name}' gives no scores: it is not a ranker.", "model")
+            raise Refusal(400, f"'{model.name}' has no scores: it is not a ranker.", "model")
         rows: List[Body] = [
             {"index": index, "document": {"text": text}, "relevance_score": scores[text]}
             for index, text in enumerate(documents)

@@ -26,7 +26,7 @@ class Connection(HttpToolsProtocol):
         self.n_head += len(data)
         super().data_received(data)
         if self.late and self.n_head > MAX_HEAD and not self.transport.is_closing():
-            self.send_400_response(f"The head of the request has more than {MAX_HEAD:,} bytes.")
+            self.send_400_response(f"The request's header has more than {MAX_HEAD:,} bytes.")
 
     def on_headers_complete(self) -> None:
         super().on_headers_complete()

@@ -105,7 +105,7 @@ def _check_size(texts: List[str], name: str, limits: Limits) -> None:
     sizes = {"parts": len(texts), "characters": sum(map(len, texts))}
     for (unit, n), most in zip(sizes.items(), (limits.max_messages, limits.max_characters)):
         if n > most:
-            raise Refusal(413, f"'{name}' has {n:,} {unit}, and this server takes {most:,}.", name)
+            raise Refusal(413, f"'{name}' has {n:,} {unit}, but this server allows {most:,}.", name)
 
 
 def _wrong(name: str, value: Any, wanted: str) -> Refusal:

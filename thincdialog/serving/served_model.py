@@ -62,7 +62,7 @@ class ServedModel:
         RAISES (Refusal): If too many requests wait.
         """
         if len(self.waiting) >= self.max_waiting:
-            text = f"{len(self.waiting):,} requests wait for '{self.name}' already. Try again."
+            text = f"{len(self.waiting):,} requests already wait for '{self.name}'. Try again."
             raise Refusal(429, text, None, "rate_limit_exceeded", {"Retry-After": "1"})
         replies = asyncio.get_running_loop().create_future()
         self.waiting.append((messages, top, replies))

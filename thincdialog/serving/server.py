@@ -34,7 +34,7 @@ def serve(
     try:
         listening = socket.create_server((host, port), family=family, backlog=2048)
     except OSError as error:
-        raise DialogError(f"{name}:{port} cannot be listened at: {error.strerror}.") from None
+        raise DialogError(f"Cannot listen on {name}:{port}: {error.strerror}.") from None
     with listening, tempfile.TemporaryDirectory() as counts:
         # Connections inherit this option. Without it, a response body waits 40 ms for the client's
         # ACK.

@@ -81,8 +81,8 @@ class BatchWorld(ManyConversations):
         batcher = self.batcher
         if batcher.needs_lengths and not self.has_whole_batches:
             raise ProtocolError(
-                f"BatchWorld(..., {type(batcher).__name__}) has to look at lengths, but this "
-                "data or agent takes no batches: use worlds.batch_world() or DynamicBatchWorld."
+                f"BatchWorld(..., {type(batcher).__name__}) needs lengths, but this data "
+                "or agent does not support batches: use worlds.batch_world() or DynamicBatchWorld."
             )
         if self.has_whole_batches:
             self.teacher.set_batches(batcher, measure_of(batcher, self.agent))

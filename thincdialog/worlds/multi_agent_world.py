@@ -24,7 +24,7 @@ def build_multi_agent_world(others: Mapping[str, Agent]) -> WorldFactory:
     """
     if not others:
         hint = "add a section [world.others.NAME] with @agents"
-        raise ConfigError([Problem("", "[world] has no others for the agent to talk with", hint)])
+        raise ConfigError([Problem("", "[world] has no other agent to talk with", hint)])
     for name, other in others.items():
         if type(other).initialize is not Agent.initialize:
             text = f"[world.others.{name}] learns from training data"

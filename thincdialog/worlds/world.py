@@ -130,7 +130,7 @@ class World(Contract):
 
     def _state(self) -> Dict[str, Any]:
         raise ProtocolError(
-            f"{type(self).__name__}.state(): this kind of world cannot be saved in an epoch."
+            f"{type(self).__name__}.state(): this kind of world cannot be saved during an epoch."
         )
 
     def _restore(self, state: Mapping[str, Any]) -> None:
