@@ -2,7 +2,7 @@
 
 import pickle
 
-from thincdialog.errors import ConfigError, DataError, MissingPackageError, Problem
+from thincdialog.errors import ConfigError, DataError, MissingPackageError, Problem, WorkerError
 
 
 def test_errors_texts():
@@ -18,7 +18,12 @@ def test_errors_texts():
     assert "pip install 'thincdialog[plot]'" in str(error) and error.exit_code == 1
 
 
-def test_data_errors_are_the_same_in_another_process():
-    error = DataError("a.txt", "is odd", 4)
-    same = pickle.loads(pickle.dumps(error))
-    assert (str(same), same.path, same.line) == (str(error), "a.txt", 4)
+def test_errors_are_the_same_in_another_process():
+    for error in (
+        DataError("a.txt", "is odd", 4),
+        ConfigError([Problem("a.cfg:1", "is odd")], "a.cfg"),
+        MissingPackageError("matplotlib", "plot", "A picture"),
+        WorkerError(1, "ended", traceback="x\ny"),
+    ):
+        same = pickle.loads(pickle.dumps(error))
+        assert (type(same), str(same), vars(same)) == (type(error), str(error), vars(error))

@@ -131,7 +131,7 @@ def test_strangers_models_in_commands_end_in_one_line(models, tmp_path, capsys, 
     copy = shutil.copytree(models["ranker"], tmp_path / "model")
     put(fault, copy / "agent.json")
     for words in (["evaluate", str(copy)], ["predict", str(copy), __file__]):
-        with no_longer_than(SECONDS):
+        with no_longer_than(SECONDS), little_memory():
             assert main(words) == 1
         shown = capsys.readouterr().err
         assert "agent.json" in shown and "Traceback" not in shown and shown.count("✘") == 1

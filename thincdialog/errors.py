@@ -14,6 +14,10 @@ class DialogError(Exception):
 
     exit_code = 1
 
+    def __reduce__(self) -> Tuple[Any, ...]:
+        # Processes send errors. Exception would unpickle them with the text as the first argument.
+        return type(self).__new__, (type(self), *self.args), vars(self)
+
 
 # Maximum number of characters of a problem's text to show; only texts with very long names have
 # more.
@@ -75,10 +79,6 @@ class DataError(DialogError):
         self.line = line
         where = self.path if line is None else f"{self.path}:{line}"
         super().__init__(f"{where}  {_cut(text)}")
-
-    def __reduce__(self) -> Tuple[Any, ...]:
-        # Loader workers send errors. Exception would unpickle them with the text as the path.
-        return type(self).__new__, (type(self), *self.args), vars(self)
 
 
 class ModelError(DialogError):

@@ -92,12 +92,14 @@ def test_read_lines_skips_byte_order_marks_of_concatenated_files(tmp_path):
 
 
 def test_read_lines_needs_a_mark_for_utf_16_without_an_order_of_bytes(tmp_path):
-    (tmp_path / "a").write_bytes("a\n".encode("utf-16-le"))
-    with pytest.raises(DataError, match="no byte order mark, so utf-16 .*: set utf-16-le or -be"):
-        list(text_file.read_lines(tmp_path / "a", Bookmark(encoding="utf-16")))
-    (tmp_path / "a").write_bytes("a\n".encode("utf-16"))
-    lines = list(text_file.read_lines(tmp_path / "a", Bookmark(encoding="utf-16")))
-    assert lines == [(1, "a")]
+    for encoding, name in (("utf-16", "utf-16"), ("u32", "utf-32")):
+        (tmp_path / "a").write_bytes("a\n".encode(f"{name}-le"))
+        text = f'no byte order mark, so {name} is not enough: set encoding = "{name}-le" .or -be'
+        with pytest.raises(DataError, match=text):
+            list(text_file.read_lines(tmp_path / "a", Bookmark(encoding=encoding)))
+        (tmp_path / "a").write_bytes("a\n".encode(encoding))
+        lines = list(text_file.read_lines(tmp_path / "a", Bookmark(encoding=encoding)))
+        assert lines == [(1, "a")]
 
 
 def test_readers_refuse_damaged_gzip(reader):

@@ -51,7 +51,7 @@ def run(arguments: argparse.Namespace) -> None:
         messages.info(f"{arguments.source} looks like {done.from_format}; if not, set --from")
     if done.left_out:
         kinds = [kind if n == 1 else f"{kind} ({n:,})" for kind, n in done.left_out.items()]
-        messages.warn(f"Left out, because {done.to_format} cannot hold them: {'; '.join(kinds)}")
+        messages.warn(f"Left out: {'; '.join(kinds)}")
     if done.bad is not None and done.bad.n_skipped:
         messages.warn(done.bad.summary())
     examples = counted(done.n_examples, done.unit)

@@ -38,7 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         best = ""
         if found.best_possible < 1:
-            best = f" (at most {found.best_possible:.1%} can be: some contexts have several labels)"
+            best = f" (at most {found.best_possible:.1%} can be: equal contexts, different labels)"
         messages.fail(f"The model has not memorised the batch of {found.examples} examples{best}")
     for hint in found.hints:
         messages.warn(hint)

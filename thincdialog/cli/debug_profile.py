@@ -59,7 +59,7 @@ def run(arguments: argparse.Namespace) -> None:
             text += f"take {found.eval_share:.0%} of a run"
         print(text + ".")
     if found.device is None and found.overhead > 0.2:
-        messages.warn("Measuring takes long here, so small layers look slower than they are.")
+        messages.warn("Measuring adds much overhead here: small layers look slower than they are.")
 
 
 def _use(device: Any) -> str:

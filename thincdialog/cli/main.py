@@ -56,7 +56,7 @@ COMMANDS: Dict[str, Command] = {
     "cross-validate": Command("Train and test on folds of the training data"),
     "chat": Command("Talk to a saved model", ("interactive", "i")),
     "serve": Command("Serve saved models over HTTP, with a page to chat"),
-    "chats": Command("Extract each conversation once from a log of serve or chat", (), False),
+    "chats": Command("Keep the longest line of each conversation in a chat log", (), False),
     "init config": Command("Copy a shipped config, to start from", (), False),
     "init fill-config": Command("Add every default setting to a config"),
     "debug config": Command("Check a config and list all problems"),

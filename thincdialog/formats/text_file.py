@@ -294,23 +294,24 @@ def opened(path: Union[str, Path], at: Optional[Bookmark] = None) -> Iterator[Tu
         line = at.end[1] if at and at.end[1] else None
         text = f"the packed data is damaged or cut off{' after this line' if line else ''}"
         raise DataError(path, f"{text} ({error}): copy the file again", line) from None
-    except UnicodeError:
-        encoding = str(at and at.encoding)
-        text = f"has no byte order mark, so {encoding} is not enough: set {encoding}-le or -be"
-        raise DataError(path, f"{text} as the encoding") from None
     except OSError as error:
         raise _unreadable(path, error) from None
 
 
 def _as_text(stream: Any, path: object, at: Optional[Bookmark]) -> Tuple[BinaryIO, str]:
     head = stream.peek(4)
-    told = (name for mark, name in BOMS.items() if head.startswith(mark))
-    encoding = next(told, at and at.encoding or "utf-8")
+    marked = next((name for mark, name in BOMS.items() if head.startswith(mark)), "")
+    encoding = marked or (at and at.encoding) or "utf-8"
     try:
         check_encoding(encoding)
     except LookupError:
         text = f"there is no encoding '{encoding}': give one such as cp1252 or latin-1"
         raise DataError(path, text) from None
+    name = codecs.lookup(encoding).name
+    if name in ("utf-16", "utf-32") and head and not marked:
+        setting = f"--encoding {name}-le" if at and at.has_flags else f'encoding = "{name}-le"'
+        text = f"has no byte order mark, so {name} is not enough: set {setting} (or -be)"
+        raise DataError(path, text)
     if "\n".encode(encoding) == b"\n":
         return stream, encoding
     return io.BufferedReader(_Recoded(stream, encoding), 1 << 18), "utf-8"

@@ -228,7 +228,7 @@ def _use(name: str, code: Sequence[str], answers_with_code: bool) -> List[str]:
     # The folder is not yet renamed.
     model = name[1:].rpartition(".")[0] if name.startswith(".") else name
     files = ", ".join(f"`{file}`" for file in code)
-    needs = f"It was trained with custom code: copy {files} to the same place. "
+    needs = f"It was trained with custom code: copy {files} to the folder named below. "
     if not answers_with_code:
         needs = f"Only its data was read with custom code: `evaluate` needs {files}. "
     words = [model, *(word for file in code for word in ("--code", file))]
