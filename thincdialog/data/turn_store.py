@@ -227,8 +227,8 @@ def lay_out_turns(
         rows[starts[first], 0] = [
             SELF_SPEAKS if role == SELF else PARTNER_SPEAKS for role, _ in turns
         ]
-    n_behind = last.repeat(n_units) - np.arange(len(texts))
-    rows[:, 1] = n_behind.repeat(totals)
+    n_after = last.repeat(n_units) - np.arange(len(texts))
+    rows[:, 1] = n_after.repeat(totals)
     return rows.view(np.int64).ravel(), np.add.reduceat(totals, first), n_units
 
 

@@ -137,7 +137,7 @@ class Split:
         """
         if self.streaming and not n_episodes and not is_stored:
             text = f"the split '{self.name}' is a stream, which cannot be shuffled as a whole"
-            hint = "set [loader] shuffle_window to what memory holds, or give it a [loader] store"
+            hint = "set [loader] shuffle_window to as many episodes as fit into memory, or a store"
             raise ConfigError([Problem("", text, hint)])
         self.window = n_episodes
 
