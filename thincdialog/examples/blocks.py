@@ -58,8 +58,7 @@ def streamed_blocks(
 
     store = MemoryStore(is_held=False)
     tasks = Tasks(split, start, readers is None)
-    if wanted is None:
-        tasks.room = size
+    tasks.room = size
     for read in reads(tasks, readers, encoding):
         whole, number = read.store, n_read
         n_read += whole.n_episodes

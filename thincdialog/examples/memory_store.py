@@ -215,6 +215,12 @@ class MemoryStore(Table):
     def column(self, name: str) -> Optional[np.ndarray]:
         return self._settle().get(name)
 
+    def cells(self, name: str, rows: np.ndarray) -> List[Any]:
+        ids = self.column("id") if name == "id" else None
+        if ids is not None and (ids[rows] & KIND == ID).all():
+            return self._ids.take(ids[rows] >> BITS)
+        return super().cells(name, rows)
+
     def encoded_string(self, number: int, kind: int = STRING) -> bytes:
         """Return a string in UTF-8; an id if ``kind`` is ``ID``."""
         return (self._ids if kind == ID else self.strings).encoded(number)

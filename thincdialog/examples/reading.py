@@ -117,7 +117,8 @@ def are_apart(split: Any) -> bool:
 
 
 class Tasks:
-    """Cut a split into tasks, from a given start on, so that each takes about ``SECONDS``.
+    """Cut a split into tasks, from a given start on: for a single process, one task per block;
+    otherwise, tasks that take about ``SECONDS`` each.
 
     split (Split): The split to read.
     start (Mapping): Where to begin (see ``Split.blocks``).
@@ -197,7 +198,7 @@ class Tasks:
         while first < end and not self._is_over:
             # Parts are handed out one by one, because their sizes are not known.
             size = 1 if self._by_number and source.has_parts else int(self._size)
-            if self.is_alone and self.room < NO_END:  # Read the rest of the block in one task.
+            if self.is_alone:
                 size = self.room
             last = min(end, first + (size if self.has_help else min(size, self.room)))
             yield Range(first, last)

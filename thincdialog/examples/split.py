@@ -252,7 +252,11 @@ class Split:
             store, tasks = MemoryStore(), Tasks(self, BEGIN, self._readers is None)
             with collection_paused():
                 for read in reads(tasks, self._readers, None):
-                    store.extend(read.store, 0, read.store.n_episodes)
+                    if store.n_episodes:
+                        store.extend(read.store, 0, read.store.n_episodes)
+                    else:
+                        store = read.store
+                store.is_held = True
                 self.complete(store)
                 if store.n_examples >= MANY:
                     gc.freeze()  # ``Experiment.working`` unfreezes them.
@@ -422,7 +426,8 @@ class Split:
         self.compare_labels(store)
         # Compare hashes, which take less memory than the ids.
         hashes = np.fromiter(map(hash, store.all_cells("id")), np.int64, store.n_examples)
-        if len(np.unique(hashes)) == len(hashes) or tolerance().bad_data is not None:
+        hashes.sort()  # Sorting is ten times as fast as np.unique.
+        if (hashes[1:] != hashes[:-1]).all() or tolerance().bad_data is not None:
             return
         self.refuse_repeated(store.all_cells("id"))
 

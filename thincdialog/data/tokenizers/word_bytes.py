@@ -160,7 +160,8 @@ def _take_others(
     inside = kinds != _SPACE
     edges = np.flatnonzero(inside[1:] != inside[:-1]) + 1
     starts, stops = edges[::2], edges[1::2]
-    runs = np.unique(starts.searchsorted(high, side="right") - 1)
+    runs = starts.searchsorted(high, side="right") - 1
+    runs = runs[np.diff(runs, prepend=-1) != 0]
     text = ends.searchsorted(starts[runs])
     # Neighbouring runs of the same text are split together.
     first = np.flatnonzero(np.diff(runs, prepend=-2) + np.diff(text, prepend=-1) != 1)
