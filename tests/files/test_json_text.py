@@ -1,4 +1,4 @@
-"""JSON with too many or too deeply nested values is refused before it is read."""
+"""JSON reads as the standard library reads it, and values nested too deep are refused."""
 
 import json
 
@@ -18,17 +18,6 @@ VALUES = st.recursive(
 def test_json_text_reads_as_json_does(value):
     text = json.dumps(value)
     assert parse_json(text) == parse_json(text.encode()) == value
-    # One of these marks is before each value except the first.
-    n_marks = sum(map(text.count, ",:[{"))
-    assert parse_json(text, max(1, n_marks)) == value
-
-
-@pytest.mark.parametrize("form", ["[]", "{}", "0", '"x"', '{"a":0}'])
-def test_json_text_of_too_many_values_is_refused(form):
-    text = "[" + ",".join([form] * 1000) + "]"
-    assert len(parse_json(text, 4000)) == 1000
-    with pytest.raises(ValueError, match="holds more than 999 values"):
-        parse_json(text, 999)
 
 
 @pytest.mark.parametrize("left, right", [("[", "]"), ('{"a":', "}"), ('[{"\\u0061":', "}]")])

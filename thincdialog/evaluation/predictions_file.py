@@ -5,7 +5,7 @@ from typing import Any, Dict, Iterable, List, Sequence, Union
 
 from ..errors import DataError
 from ..files.json_file import as_json
-from ..files.json_text import MAX_LINE_VALUES, parse_json
+from ..files.json_text import parse_json
 from ..formats.output_file import open_output
 from ..formats.text_file import read_lines
 from ..metrics import ExampleMetric
@@ -55,7 +55,7 @@ def read_predictions(path: Union[str, Path]) -> List[Dict[str, Any]]:
 
 def _checked(path: Union[str, Path], line: str, number: int) -> Dict[str, Any]:
     try:
-        row = parse_json(line, MAX_LINE_VALUES)
+        row = parse_json(line)
     except ValueError:
         raise DataError(path, "is not a JSON object", number) from None
     kinds = {"id": str, "labels": list, "metrics": dict}

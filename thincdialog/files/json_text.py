@@ -1,38 +1,27 @@
-"""Parse JSON with limits, because a small file can have enough values to fill the memory, or values
-that are nested too deep to process."""
+"""Parse JSON, and refuse values that are nested too deep to process."""
 
 import json
 from typing import Any, Dict, List, Tuple, Union
 
-# Maximum number of values, names and brackets in a text.
-MAX_VALUES = 50_000_000
-# The same for a single line, which is an example or a row.
-MAX_LINE_VALUES = 4_000_000
 # Maximum depth of nested lists and objects.
 MAX_NESTED = 200
 
 
-def parse_json(text: Union[str, bytes], most: int = MAX_VALUES) -> Any:
+def parse_json(text: Union[str, bytes]) -> Any:
     """Parse a JSON text.
 
     text (Union[str, bytes]): Text of a file or of a line; bytes are UTF-8.
-    most (int): Maximum number of values and brackets in the text. Punctuation in strings counts,
-        too.
-    RAISES (ValueError): If the text is not JSON (``JSONDecodeError`` has the position), has too
-        many values, or is nested too deep.
+    RAISES (ValueError): If the text is not JSON (``JSONDecodeError`` has the position), is nested
+        too deep, or has an object with the same name twice.
     """
     if isinstance(text, bytes):
         text = text.decode("utf-8")
-    n_open = text.count("[") + text.count("{")
-    # Every value except the first one comes after a bracket, comma or colon.
-    if len(text) > most and n_open + text.count(",") + text.count(":") > most:
-        raise ValueError(f"it holds more than {most:,} values")
     too_deep = f"it is nested more than {MAX_NESTED} deep"
     try:
         value = _decoder.decode(text)
     except RecursionError:
         raise ValueError(too_deep) from None
-    if n_open > MAX_NESTED and _is_deep(value):
+    if text.count("[") + text.count("{") > MAX_NESTED and _is_deep(value):
         raise ValueError(too_deep)
     return value
 

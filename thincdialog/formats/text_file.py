@@ -15,7 +15,7 @@ from typing import Any, BinaryIO, Callable, Dict, Iterator, List, Optional, Sequ
 from zipfile import BadZipFile
 
 from ..errors import DataError
-from ..files.json_text import MAX_LINE_VALUES, parse_json
+from ..files.json_text import parse_json
 from .context import Bookmark
 from .packed import DATA_SUFFIXES, TOO_LARGE, is_data, most_unpacked, name_inside, unpacked
 from .wording import kind, nearest, short
@@ -206,7 +206,7 @@ def json_object(path: object, number: int, line: str) -> Dict[str, Any]:
     RAISES (DataError): If the line is no JSON object.
     """
     try:
-        value = parse_json(line, MAX_LINE_VALUES)
+        value = parse_json(line)
     except json.JSONDecodeError as error:
         text = f"not valid JSON at column {error.colno}: {error.msg}; it reads {short(line)}"
         raise DataError(path, text, number) from None

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any, Dict, List
 
-from ..files.json_text import MAX_LINE_VALUES, parse_json
+from ..files.json_text import parse_json
 from ..files.plain_file import read_plain, real_path
 
 
@@ -65,7 +65,7 @@ class RowFile:
 
 def _parsed(line: bytes) -> Dict[str, Any]:
     try:
-        row = parse_json(line, MAX_LINE_VALUES)
+        row = parse_json(line)
     except ValueError:
         return {}
     return row if isinstance(row, dict) else {}
