@@ -2,14 +2,11 @@
 
 import math
 from pathlib import Path
-from textwrap import dedent
 from typing import List, Optional, Tuple, Union
 
 from ..inspection.find_lr import LearnRates
 from .picture import new_figure, save_figure
-
-# The Braille character without dots.
-BLANK = "\u2800"
+from .terminal import shown
 
 
 def terminal_curve(found: LearnRates) -> Optional[str]:
@@ -25,18 +22,13 @@ def terminal_curve(found: LearnRates) -> Optional[str]:
     figure = plotille.Figure()
     figure.width, figure.height = 60, 15  # Size without the axes.
     figure.with_colors = False
-    figure.origin = False
-    figure.x_label, figure.y_label = "learn_rate", "loss"
     figure.x_ticks_fkt = lambda low, high: f"{10**low:.0e}"
-    figure.y_ticks_fkt = lambda low, high: f"{low:.3g}"
     low, high = _limits(found)
     figure.set_y_limits(low, high)
     logs = [math.log10(rate) for rate in found.learn_rates]
     figure.set_x_limits(logs[0], logs[-1])
     figure.plot(logs, [min(max(loss, low), high) for loss in found.smoothed])
-    picture = figure.show().replace(BLANK, " ")
-    # Cut the axis to the width of its longest number.
-    return dedent("\n".join(line.rstrip() for line in picture.split("\n")))
+    return shown(figure, "loss", "learn_rate")
 
 
 def save_picture(found: LearnRates, path: Union[str, Path]) -> None:

@@ -1,21 +1,18 @@
 """Draw curves with text characters, for a terminal."""
 
-import math
-from typing import Dict, List, Optional, Tuple
-
-import numpy
+from functools import partial
+from typing import Any, List, Tuple
 
 from ..errors import importing
 from .curves import AGAINST, Line, Panel
 
-HEIGHT = 14
+# Number of rows of a panel, and of columns that are not part of its area.
+HEIGHT, GUTTER = 14, 14
 # Numbers among the terminal's 256 colours that are close to the colours of Okabe and Ito, which
 # colour-blind people can also distinguish.
 COLOURS = (32, 214, 36, 175, 117, 202, 227)
 NAMES = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 BRAILLE = range(0x2800, 0x2900)
-# Style of each run's line: its letter, and its colour if there is one.
-Style = Dict[str, Tuple[str, Optional[int]]]
 
 
 def draw_terminal(
@@ -36,119 +33,54 @@ def draw_terminal(
         otherwise lines consist of "*".
     RAISES (MissingPackageError): If plotille is not installed.
     """
-    runs = list(dict.fromkeys(line.run for panel in panels for line in panel.lines))
-    style = {
-        run: (NAMES[i % len(NAMES)], COLOURS[i % len(COLOURS)] if colour else None)
-        for i, run in enumerate(runs)
-    }
-    parts = [_draw(panel, against, width, style) for panel in panels]
-    if len(runs) > 1:
-        legend = [(f"{letter}  {run}", number) for run, (letter, number) in style.items()]
-        parts.append("\n".join(t if n is None else f"\x1b[38;5;{n}m{t}\x1b[0m" for t, n in legend))
-    text = "\n\n".join(parts)
-    if braille:
-        return text
-    return text.translate({**dict.fromkeys(BRAILLE, "*"), **str.maketrans("┤│└─┬", "||+-+")})
-
-
-def _draw(panel: Panel, against: str, width: int, style: Style) -> str:
     with importing("plot", "A plot in the terminal"):
         import plotille
-    low, high = _limits([y for line in panel.lines for y in line.ys])
-    left, right = _limits([x for line in panel.lines for x in line.xs], margin=0.0)
-    y_ticks = round_ticks(low, high, HEIGHT // 2)
-    y_labels = tick_labels(y_ticks)
-    gutter = max(map(len, y_labels)) + 1
-    columns = max(width - gutter - 3, 20)
-    canvas = plotille.Canvas(columns, HEIGHT, left, low, right, high, mode="byte")
-    for line in panel.lines:
-        _, colour = style[line.run]
-        points = list(zip(line.xs, line.ys))
-        for start, end in zip(points, points[1:]):
-            canvas.line(*start, *end, color=colour)
-        if len(points) == 1:
-            canvas.point(*points[0], color=colour)
-    # Draw the letters last, so that no line covers them.
-    if len(style) > 1:
+    runs = list(dict.fromkeys(line.run for panel in panels for line in panel.lines))
+    letters = [NAMES[number % len(NAMES)] for number in range(len(runs))]
+    colours = [COLOURS[number % len(COLOURS)] if colour else None for number in range(len(runs))]
+    parts = []
+    for panel in panels:
+        figure = plotille.Figure()
+        figure.width, figure.height, figure.with_colors = width - GUTTER, HEIGHT, colour
+        figure.set_x_limits(*_limits([x for line in panel.lines for x in line.xs], 0.0))
+        figure.set_y_limits(*_limits([y for line in panel.lines for y in line.ys], 0.02))
+        figure.color_mode = "byte"
         for line in panel.lines:
-            letter, colour = style[line.run]
-            for x, y in _letter_places(line, list(style).index(line.run), left, right):
-                canvas.text(x, y, letter, color=colour)
+            number = runs.index(line.run)
+            figure.plot(line.xs, line.ys, lc=colours[number])
+            if len(runs) > 1:
+                figure.text(*_places(line, number), [letters[number]] * 3, lc=colours[number])
+        parts.append(shown(figure, panel.title, AGAINST[against]))
+    if len(runs) > 1:
+        names = map("{}  {}".format, letters, runs)
+        parts.append("\n".join(map(partial(plotille.color, mode="byte"), names, colours)))
+    text = "\n\n".join(parts)
+    return text if braille else text.translate(dict.fromkeys(BRAILLE, "*"))
+
+
+def shown(figure: Any, title: str, x_label: str) -> str:
+    """Return a figure of plotille as text, with a title above it, and with short numbers at the
+    axes.
+
+    x_label (str): Label of the x axis.
+    """
+    figure.origin, figure.x_label = False, ""
+    figure.x_ticks_fkt = figure.x_ticks_fkt or (lambda low, high: f"{low:.4g}")
+    figure.y_ticks_fkt = lambda low, high: f"{low:.3g}"
     # In some fonts, the Braille character without dots is wider than a space.
-    rows = canvas.plot().replace(chr(BRAILLE[0]), " ").split("\n")
-    labels = {_place(tick, low, high, HEIGHT): text for tick, text in zip(y_ticks, y_labels)}
-    lines = [panel.title]
-    for i, row in enumerate(rows):
-        label = labels.get(len(rows) - 1 - i)
-        lines.append(f"{label or '':>{gutter}} {'┤' if label else '│'}{row}".rstrip())
-    lines += _x_axis(left, right, columns, gutter)
-    lines.append(f"{AGAINST[against]:>{gutter + 2 + columns}}")
-    return "\n".join(lines)
+    _, *rows, axis, ticks = figure.show().replace(chr(BRAILLE[0]), " ").split("\n")
+    below = [axis.removesuffix("-> ()"), ticks, x_label.rjust(figure.width + GUTTER)]
+    return "\n".join(row.rstrip() for row in [title, *rows, *below])
 
 
-def _limits(values: List[float], margin: float = 0.02) -> Tuple[float, float]:
+def _limits(values: List[float], margin: float) -> Tuple[float, float]:
     low, high = min(values), max(values)
-    if high == low:
-        spread = abs(low) * 0.1 or 1.0
-        return low - spread, high + spread
-    spread = (high - low) * margin
+    spread = (high - low) * margin if high > low else abs(low) * 0.1 or 1.0
     return low - spread, high + spread
 
 
-def _place(value: float, low: float, high: float, cells: int) -> int:
-    return min(int((value - low) / (high - low) * cells), cells - 1)
-
-
-def _letter_places(line: Line, number: int, left: float, right: float) -> List[Tuple[float, float]]:
-    """Return three places for a line's letter, away from those of other lines."""
-    places = []
-    for part in range(3):
-        share = (part + (number % 8 + 1) / 9) / 3
-        x = min(max(left + (right - left) * share, line.xs[0]), line.xs[-1])
-        places.append((x, float(numpy.interp(x, line.xs, line.ys))))
-    return places
-
-
-def _x_axis(left: float, right: float, columns: int, gutter: int) -> List[str]:
-    ticks = round_ticks(left, right, max(columns // 10, 2))
-    axis, below = ["─"] * columns, [" "] * columns
-    end = -1
-    for tick, label in zip(ticks, tick_labels(ticks)):
-        place = _place(tick, left, right, columns)
-        start = min(max(place - len(label) // 2, 0), columns - len(label))
-        if start > end:
-            axis[place] = "┬"
-            below[start : start + len(label)] = label
-            end = start + len(label)
-    space = " " * (gutter + 1)
-    return [f"{space}└{''.join(axis)}", f"{space} {''.join(below)}".rstrip()]
-
-
-def round_ticks(low: float, high: float, most: int) -> List[float]:
-    """Return the multiples of 1, 2 or 5 times a power of ten within two limits.
-
-    low (float): Lower limit.
-    high (float): Upper limit, above the lower one.
-    most (int): Maximum number of ticks.
-    """
-    rough = (high - low) / max(most, 1)
-    power = 10.0 ** math.floor(math.log10(rough))
-    # Use the next larger step if rounding leaves one tick too many.
-    for factor in (1, 2, 5, 10, 20):
-        step = factor * power
-        first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
-        if last - first + 1 <= most:
-            break
-    return [number * step for number in range(first, last + 1)]
-
-
-def tick_labels(ticks: List[float]) -> List[str]:
-    """Format the ticks, all with the number of decimals that the finest tick needs."""
-    if not ticks:
-        return []
-    step = min((b - a for a, b in zip(ticks, ticks[1:])), default=abs(ticks[0]) or 1.0)
-    largest = max(abs(tick) for tick in ticks)
-    if step < 1e-4 or largest >= 1e7:
-        return [f"{tick:.3g}" for tick in ticks]
-    decimals = max(0, -math.floor(math.log10(step) + 1e-9))
-    return [f"{tick:,.{decimals}f}" for tick in ticks]
+def _places(line: Line, number: int) -> Tuple[List[float], List[float]]:
+    """Return three points of a line for its letter, away from those of other lines."""
+    last = len(line.xs) - 1
+    places = [round(last * (part + (number % 8 + 1) / 9) / 3) for part in range(3)]
+    return [line.xs[place] for place in places], [line.ys[place] for place in places]
