@@ -335,9 +335,12 @@ def test_dataset_texts_that_expand_to_too_much_are_refused(arrow, tmp_path):
 
 def test_dataset_null_texts_are_errors(arrow, tmp_path):
     """The error says that the text is null, not that the column is missing. If there are features,
-    the text may be null."""
+    the text may be null. An empty text is a text."""
     path = tmp_path / "a.parquet"
-    rows = [{"text": "a", "label": "x"}, {"text": None, "label": "y"}]
+    save(arrow, arrow.Table.from_pylist([{"text": "", "label": "x"}]), path, "parquet")
+    (message,) = shown(str(path))
+    assert message["text"] == ""
+    rows = [{"text": "a", "label": "x", "id": 1}, {"text": None, "label": "y", "id": 2}]
     save(arrow, arrow.Table.from_pylist(rows), path, "parquet")
     with pytest.raises(DataError, match="a.parquet  row 1 has no input: 'text' is null$"):
         shown(str(path))

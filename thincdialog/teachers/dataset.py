@@ -141,8 +141,6 @@ class DatasetRows:
         message = Message((str(name), _plain(value)) for name, value in row.items())
         if isinstance(self.dataset, str):  # Each row of a file has all columns, with None for null.
             message = Message({name: value for name, value in message.items() if value is not None})
-            if row.get(self.text_field, "") is None and not message.keys() - {self.label_field}:
-                raise self._error(number, f"has no input: '{self.text_field}' is null")
         text = message.pop(self.text_field, "")
         if not isinstance(text, str):
             raise self._error(number, f"'{self.text_field}' is {short(text)}, not a string")
@@ -159,8 +157,10 @@ class DatasetRows:
             hint = ": if these are the labels, set label_field = 'labels'"
         list_texts(message, self.origin, f"row {number}", hint)
         others = [message[name] for name in message if name not in ("id", "text", *LISTS)]
-        is_lost = self.text_field not in row and tolerance().needs_text
-        if not text and (not others or (is_lost and all(type(each) is str for each in others))):
+        if row.get(self.text_field, "") is None and not others:
+            raise self._error(number, f"has no input: '{self.text_field}' is null")
+        is_text_only = tolerance().needs_text and all(type(each) is str for each in others)
+        if self.text_field not in row and (is_text_only or not others):
             found = missing(self.text_field, map(str, row), "field")
             raise self._error(number, f"has no input: {found}; set text_field")
         wrong = wrong_list(message)
