@@ -1,3 +1,5 @@
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -128,8 +130,12 @@ def test_subwords_damaged_on_disk_are_an_error(built, tmp_path, damage):
 
 
 def test_subwords_too_few_for_the_characters_are_an_error():
-    with pytest.raises(DataError, match="cannot learn 258 subwords"):
+    """The error names the setting and the size that is enough."""
+    words = r"cannot learn 258 subwords .*: their characters need (\d+): set \[tokenizer\] size$"
+    with pytest.raises(DataError, match=words) as error:
         SubwordTokenizer(size=258).build(["abcdefgh" * 9])
+    (size,) = re.findall(r"need (\d+)", str(error.value))
+    SubwordTokenizer(size=int(size)).build(["abcdefgh" * 9])
 
 
 def test_words_limits_and_normal_form():

@@ -1,5 +1,6 @@
 import io
 import json
+import re
 import zlib
 from itertools import chain, islice
 from pathlib import Path
@@ -96,9 +97,10 @@ class SubwordTokenizer(Tokenizer):
                 minloglevel=3,
             )
         except RuntimeError as error:
-            raise DataError(
-                "subwords", f"cannot learn {self.size} subwords from these texts: {error}"
-            ) from None
+            text = f"cannot learn {self.size} subwords from these texts"
+            needed = re.search(r"required_chars\. \d+ vs (\d+)", str(error))
+            why = f"their characters need {needed[1]}: set [tokenizer] size" if needed else error
+            raise DataError("subwords", f"{text}: {why}") from None
         self._processor = self._package.SentencePieceProcessor(model_proto=model.getvalue())
 
     def _parts(self, texts: Iterable[str]) -> Iterator[str]:
