@@ -142,8 +142,11 @@ def test_ranker_says_nothing_twice_in_a_chat():
 
 def test_ranker_label_that_is_no_candidate_is_a_data_error():
     wrong = [Message(text="red", labels=["fly"], id="7/0")]
-    with pytest.raises(DataError, match="7/0 has the label 'fly', which is not among its fixed"):
+    found = "7/0 has the label 'fly', which is not among its fixed candidates"
+    with pytest.raises(DataError, match=f"{found}. Correct the data"):
         build(candidates="fixed")[0].batch_act(wrong)
+    with pytest.raises(DataError, match=f"{found}. Raise max_fixed_candidates"):
+        build(candidates="fixed", max_fixed_candidates=2)[0].batch_act(wrong)
     with pytest.raises(DataError, match='example 7/0 has no label_candidates.*= "batch"'):
         build(candidates="inline")[0].batch_act(wrong)
 

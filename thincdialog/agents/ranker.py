@@ -318,7 +318,9 @@ class RankerAgent(ModelAgent):
             return np.flatnonzero(is_good)
         at = int(is_good.argmin())
         found = f"has the label {labels[at]!r}, which is not among its" if known[at] else "has no"
-        remedy = 'Correct the data, or set candidates = "batch" or ignore_bad_candidates = true'
+        is_cut = self.candidates == "fixed" and len(self.fixed) == self.max_fixed_candidates
+        first = "Raise max_fixed_candidates" if is_cut else "Correct the data"
+        remedy = f'{first}, or set candidates = "batch" or ignore_bad_candidates = true'
         text = f"example {batch.ids()[at]} {found} {what}. {remedy} in [agent]."
         raise DataError("training data", text)
 
