@@ -66,7 +66,12 @@ def test_labelled_text_without_a_header(written):
         ("a.csv", "text,text,label\nhi,ho,x\n", 1, "2 columns are called 'text'"),
         ("a.csv", "text,label\nhi,x\nhi, you,x\n", 3, "expected 2 columns, found 3"),
         ("a.csv", 'text,label\n"hi"you,x\n', 2, "not readable as csv"),
-        ("a.tsv", "text\tlabel\nhi\n", 2, "expected 2 columns, found 1"),
+        (
+            "a.tsv",
+            "text\tlabel\nhi\n",
+            2,
+            "expected 2 columns, found 1: a text must hold no tab or line",
+        ),
         ("a.tsv", "text\tlabel\nhi\t\n", 2, "'label' is empty"),
         ("a.csv", "text,label\n", None, "holds no examples"),
         ("a.txt", "hi\n", None, "cannot tell the format by the suffix '.txt'"),

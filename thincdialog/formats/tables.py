@@ -49,7 +49,7 @@ def read_table(
         fitting = _fitting(lines.first, fields)
         is_tsv = "\t" in fitting or not fitting
     if is_tsv:
-        kind, hint, at.delimiter = "tsv", "a text must hold no tab", None
+        kind, hint, at.delimiter = "tsv", "a text must hold no tab or line break", None
         read = partial(csv.reader, lines, delimiter="\t", quoting=csv.QUOTE_NONE)
     else:
         delimiter = at.delimiter = delimiter or find_delimiter(lines.first, columns, fields)
