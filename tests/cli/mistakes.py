@@ -248,7 +248,7 @@ OVERRIDES = {
         "did you mean 'talk.jsonl'?",
     ],
     "--paths.train sub/none.jsonl": ["sub/none.jsonl", "not found: the folder /", "/sub cannot"],
-    "--paths.train ~none/talk.jsonl": ["~none/talk.jsonl", "only a shell replaces ~: write the"],
+    "--paths.train ~none/talk.jsonl": ["~none/talk.jsonl", "only a shell expands ~: write the"],
     "--code parlais.py --agent.@agents test_mistakes.Old.v1": [
         "my.cfg:", "'opt' of test_mistakes.Old.v1 is missing",
         "ParlAI's agents take (opt, shared=None)", "__init__(self, size: int = 3)", "parlais.py",

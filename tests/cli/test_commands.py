@@ -77,7 +77,7 @@ def test_train_shows_how_much_was_left_out_before_training_and_at_its_end(run, t
     options = f"--paths.train {path} --tasks.drinks.label_speaker agent --no-output"
     options += " --training.max_steps 1"
     code, out, err = run(f"train drinks.cfg {options}")
-    line = f"{path}  9 of 18 conversations left out: label_speaker gives no reply in them\n"
+    line = f"{path}  9 of 18 conversations left out: the label_speaker does not reply in them\n"
     assert code == 0 and err.count(line) == 1
     assert f"\nConversations or examples left out: 9 of {path}.\n" in out
     assert json.loads(run(f"train drinks.cfg {options} --json")[1])["left_out"] == {path: 9}
@@ -144,7 +144,7 @@ def test_evaluate_shows_intervals_and_writes_predictions(run, tmp_path):
         before = (tmp_path / name).read_bytes()
         code, out, err = run(f"evaluate {WEAK} {DATA} {option} {tmp_path}/{name}")
         assert (code, out) == (1, "")
-        said = "is there already. Choose another name, or add --force."
+        said = "already exists. Choose another name, or add --force."
         assert err == f"✘ {tmp_path}/{name}  {said}\n"
         assert (tmp_path / name).read_bytes() == before
     assert run(f"evaluate {WEAK} {DATA} {files} --force")[0] == 0
@@ -160,7 +160,7 @@ def test_compare_says_which_model_is_better(run, tmp_path):
     assert code == 0 and "30 examples, answered by both" in err
     assert "B is better in hits@1 by " in out
     code, _, err = run(f"compare {WEAK} {MODEL} {DATA} --json {tmp_path}/d.json")
-    assert code == 1 and "d.json  is there already. Choose another name, or add --force." in err
+    assert code == 1 and "d.json  already exists. Choose another name, or add --force." in err
     found = json.loads((tmp_path / "d.json").read_text())
     row = next(row for row in found["differences"] if row["metric"] == "hits@1")
     assert row["winner"] == "B" and 0 < row["low"] < row["difference"] < row["high"]
@@ -317,7 +317,7 @@ def test_chat_ends_with_its_input_and_takes_candidates(run, monkeypatch, tmp_pat
     assert (code, out, err) == (0, "milk then\n", "")
     (tmp_path / "none.txt").write_text("\n")
     code, _, err = run(f"i {MODEL} --candidates {tmp_path}/none.txt")
-    assert code == 1 and "none.txt  has blank lines only" in err
+    assert code == 1 and "none.txt  has only blank lines" in err
     monkeypatch.setattr(sys, "stdin", None)
     assert run(f"chat {MODEL}") == (0, "", "")
 

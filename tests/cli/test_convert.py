@@ -26,7 +26,7 @@ def test_convert_says_what_it_took_the_file_for_and_what_it_left(tmp_path, monke
     expected = "id:1/0\ttext:A speaks\tlabels:B speaks\tepisode_done:True\n"
     assert (tmp_path / "out.txt").read_text() == expected
     code, _, err = run("convert in.jsonl out.txt --to parlai")
-    assert code == 1 and "out.txt  is there already" in err
+    assert code == 1 and "out.txt  already exists" in err
     code, _, err = run("convert in.jsonl out.txt --to parlai --from conversations --force")
     assert code == 0 and "looks like" not in err
 

@@ -42,7 +42,7 @@ def test_distilled_words_begin_an_intent_classifier(folder, run):
     code, _, err = run(f"{line} {short} --agent.model.members.*.net.encoder.width 6")
     assert code == 0 and re.search(r"words: vectors of \d+ of \d+ words \(100.0 %\)", err)
     code, _, err = run(f"{line} {short}")
-    assert code == 1 and "vectors of 8 numbers, but the table's are 128 wide: set embed_w" in err
+    assert code == 1 and "vectors of width 8, but the table has width 128: set embed_w" in err
 
 
 def test_distill_is_refused_in_one_line(folder, run):
@@ -50,7 +50,7 @@ def test_distill_is_refused_in_one_line(folder, run):
         ("distill maxilm --texts lines.txt -o words", "maxilm  is not a folder"),
         ("distill minilm --texts none.txt -o words", "none.txt"),
         ("distill minilm --texts tickets.csv -o words", "--text-field"),
-        ("distill minilm --texts lines.txt -o minilm", "minilm  is there already"),
+        ("distill minilm --texts lines.txt -o minilm", "minilm  already exists"),
         ("distill minilm --texts lines.txt -o words --width 0", "width = 0, expected 1 or more"),
     ):
         code, out, err = run(line)

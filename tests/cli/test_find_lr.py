@@ -39,7 +39,7 @@ def test_find_lr_draws_a_picture(run_small, tmp_path):
     assert code == 0 and err.endswith("Wrote rates.png\n")
     assert (tmp_path / "rates.png").read_bytes().startswith(b"\x89PNG")
     code, _, err = run_small("find-lr a.cfg --steps 10 --png rates.png")
-    assert code == 1 and "rates.png  is there already" in err
+    assert code == 1 and "rates.png  already exists" in err
     assert run_small("find-lr a.cfg --steps 10 --png new/rates.png")[0] == 0
     assert (tmp_path / "new" / "rates.png").is_file()
     code, _, err = run_small("find-lr a.cfg --steps 10 --png rates.png/rates.png")

@@ -116,7 +116,7 @@ COMMAND_LINES = {
     "init config rankr.cfg": (2, "init config --from ranker rankr.cfg"),
     "init config -": (2, "name one with --from (there are: babi, "),
     "init config --from ranker my.cfg": (
-        1, "my.cfg  is there already. Choose another name, or add --force."
+        1, "my.cfg  already exists. Choose another name, or add --force."
     ),
     "init config --from ranker talk.jsonl/my.cfg": (1, "talk.jsonl/my.cfg  cannot be written: "),
     "debug data my.cfg --paths.train null": (1, "Give it with --paths.train FILE"),

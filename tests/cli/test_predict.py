@@ -72,18 +72,19 @@ def test_predict_writes_a_file_whole_and_says_what_is_left_out(folder, run):
     code, out, err = run("predict model in.jsonl -o out.jsonl.gz")
     assert (code, out) == (1, "")
     assert [line[2:] for line in err.splitlines()] == [
-        "in.jsonl:2  not valid JSON at column 1: Expecting value; it reads 'no'",
+        "in.jsonl:2  not valid JSON at column 1: Expecting value; the line is 'no'",
         "Wrote out.jsonl.gz: 2 answers",
         "1 row left out",
     ]
     rows = packed(folder / "out.jsonl.gz")
     assert [(row["text"], row.get("n")) for row in rows] == [("warm", [1]), ("cold", None)]
     code, _, err = run("predict model in.jsonl -o out.jsonl.gz")
-    assert code == 1 and "is there already" in err
+    assert code == 1 and "already exists" in err
     code, _, err = run("predict model in.jsonl --prefix my_ -o out.jsonl.gz --force")
     assert "my_reply" in packed(folder / "out.jsonl.gz")[0]
     code, _, err = run("predict model out.jsonl.gz --prefix my_")
-    assert code == 1 and ":1  has a field 'my_reply' of its own: --prefix NAME" in err
+    said = ":1  already has a field 'my_reply': rename the answer's field with --prefix NAME"
+    assert code == 1 and said in err
 
 
 def test_predict_keeps_the_lines_of_a_text(folder, run):
@@ -143,7 +144,7 @@ def test_predict_reads_a_file_as_the_models_own(folder, run):
         assert len(rows) == len(lines)
         assert (rows[0][-2:] == ["reply", "score"]) == bool(header)
     code, out, err = run(f"predict model own.csv {words} --encoding ascii --columns text,b")
-    assert code == 1 and "see that --encoding names the file's" in err
+    assert code == 1 and "check that --encoding fits the file" in err
 
 
 @pytest.mark.parametrize("name", ["-", "/dev/fd/{}"])
@@ -233,7 +234,7 @@ def test_predict_writes_what_the_name_of_the_output_says(folder, run):
     (folder / "more.jsonl").write_text('{"text": "warm"}\n{"text": "cold", "n": 1}\n')
     code, _, err = run("predict model more.jsonl -o c.tsv")
     assert (code, (folder / "c.tsv").exists()) == (1, False)
-    assert "have a field 'n' which the first row has not" in err
+    assert "have a field 'n' that the first row lacks" in err
 
 
 @pytest.mark.parametrize("name, sign", [("in.csv", ","), ("in.tsv", "\t")])

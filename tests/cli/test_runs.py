@@ -102,7 +102,7 @@ def test_plot_into_files(runs, run, tmp_path):
     assert png.read_bytes().startswith(b"\x89PNG")
     ElementTree.parse(svg)
     code, _, err = run(f"plot {runs} --png {png}")
-    assert code == 1 and "a.png  is there already" in err
+    assert code == 1 and "a.png  already exists" in err
     assert run(f"plot {runs} --png {png} --force")[0] == 0
 
 

@@ -420,7 +420,7 @@ def test_predict_does_not_read_other_formats_as_lines_of_text(
     path.write_text(content)
     with pytest.raises(DataError, match=looks) as caught:
         predict("intents/model-last", path)
-    assert (f"looks like {looks}: say --format {looks}" in str(caught.value)) == bool(texts)
+    assert (f"looks like {looks}: use --format {looks}" in str(caught.value)) == bool(texts)
     if texts:
         rows = list(predict("intents/model-last", path, format=looks))
         found = [row.get("text", row.get("said", row.get("0"))) for row in rows if row["reply"]]

@@ -269,7 +269,7 @@ def test_seeking_starts_at_the_line_of_the_block(tmp_path, name):
 
 MALFORMED = {
     "parlai": ("text:x", "the field 'labels' is missing"),
-    "babi": ("x", "expected a number, a blank and a text"),
+    "babi": ("x", "expected a number, a space and a text"),
     "conversations": ('{"turn": []}', "has neither 'turns' nor 'dialog'"),
     "jsonl": ('{"text": "x"}', "the field 'label' is missing"),
     "csv": ("x", "expected 3 columns, found 1"),

@@ -17,7 +17,7 @@ def file_of(tmp_path):
 
 
 def test_read_list_refuses_a_file_without_candidates(file_of):
-    with pytest.raises(DataError, match="has blank lines only"):
+    with pytest.raises(DataError, match="has only blank lines"):
         read_list(file_of("\n \n"))
 
 

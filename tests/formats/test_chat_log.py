@@ -98,7 +98,10 @@ def test_a_truncated_line_damages_no_other_line(tmp_path, monkeypatch, capsys):
     path = tmp_path / "log.jsonl"
     log, write = ChatLog(path), os.write
     log.add([(PARTNER, "a")], "b")
-    with monkeypatch.context() as patch, pytest.raises(OutputError, match="in part"):
+    with (
+        monkeypatch.context() as patch,
+        pytest.raises(OutputError, match="only a part of the line was written"),
+    ):
         patch.setattr(os, "write", lambda file, data: write(file, data[:9]))
         log.add([(PARTNER, "c")], "d")
     log.add([(PARTNER, "e")], "f")

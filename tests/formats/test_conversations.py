@@ -111,7 +111,7 @@ def test_conversations_without_the_label_speaker_are_counted(written):
     assert len(list(read_conversations(written([other, TALK, other, ""]), "bob", at))) == 1
     assert (at.counts.n_read, at.counts.n_without) == (3, 2)
     assert at.counts.summary().endswith(
-        "  2 of 3 conversations left out: label_speaker gives no reply in them"
+        "  2 of 3 conversations left out: the label_speaker does not reply in them"
     )
 
 

@@ -190,22 +190,24 @@ def test_convert_says_what_it_leaves_out(tmp_path):
     assert done.left_out == {
         "names of speakers": 1,
         "the field 'topic' of conversations": 1,
-        "borders between turns that are joined to one": 2,
+        "boundaries between joined turns": 2,
         "turns without an answer": 1,
     }
     assert (tmp_path / "1.txt").read_text() == "id:7/0\ttext:A\tlabels:B\\nB\tepisode_done:True\n"
     (tmp_path / "2.txt").write_text("1 a\tb\n2 statement\n1 c\td\n2 statement\n")
     done = convert(tmp_path / "2.txt", tmp_path / "3.txt", to_format="parlai")
-    assert done.left_out == {"statements that no question follows": 2}
+    assert done.left_out == {"statements after the last question": 2}
 
 
 @pytest.mark.parametrize(
     "content, target, words",
     [
-        ("text:a\tlabels:b|c", "conversations", "it has 2 labels.*--drop labels keeps"),
+        ("text:a\tlabels:b|c", "conversations",
+         "the format holds one label, but there are 2; --drop labels keeps"),
         ("text:a\tlabels:b\ttopic:t\treward:1", "conversations",
          "'reward'; --drop reward,topic leaves"),
-        ("text:a\tlabels:b\ntext:c\tlabels:d", "jsonl", "it has 2 turns.*--drop history cuts"),
+        ("text:a\tlabels:b\ntext:c\tlabels:d", "jsonl",
+         "the format holds one turn, but there are 2; --drop history separates"),
     ],
 )  # fmt: skip
 def test_convert_names_what_to_drop(tmp_path, written, content, target, words):
@@ -220,7 +222,11 @@ def test_convert_names_what_to_drop(tmp_path, written, content, target, words):
 @pytest.mark.parametrize(
     "target, text, words",
     [
-        ("parlai", "a\\nb", r"'text' 'a\\\\nb' would be read as 'a\\nb' \(in it .n, .t and __PIPE"),
+        (
+            "parlai",
+            "a\\nb",
+            r"'text' 'a\\\\nb' would be read as 'a\\nb' \(in this format, .n, .t and __PIPE",
+        ),
         ("parlai", "a\0b", "it has a NUL"),
     ],
 )
@@ -274,7 +280,7 @@ def test_convert_writes_all_or_nothing(tmp_path):
     convert(good, out, to_format="jsonl")
     before = out.read_bytes()
     assert gzip.decompress(before).decode() == '{"text": "a", "label": "b"}\n' * 3
-    with pytest.raises(OutputError, match="out.jsonl.gz  is there already"):
+    with pytest.raises(OutputError, match="out.jsonl.gz  already exists"):
         convert(good, out, to_format="jsonl")
     with pytest.raises(DataError, match="bad.txt:2  expected key:value"):
         convert(bad, out, to_format="jsonl", force=True)
@@ -285,16 +291,14 @@ def test_convert_writes_all_or_nothing(tmp_path):
 
 def test_convert_refuses_unknown_formats_and_files_that_fit_none(tmp_path, written):
     path = written("just a text\n", "what.txt")
-    expected = "what.txt:1  its format cannot be guessed, it begins 'just a"
+    expected = "what.txt:1  its format cannot be guessed from its beginning, 'just a"
     with pytest.raises(DataError, match=expected):
         convert(path, tmp_path / "x", to_format="parlai")
     with pytest.raises(DialogError, match="needs a format: give one of parlai"):
         convert(path, tmp_path / "x")
-    with pytest.raises(
-        DialogError, match="no format 'parlay' to be written; did you mean 'parlai'"
-    ):
+    with pytest.raises(DialogError, match="no format 'parlay' for writing; did you mean 'parlai'"):
         convert(path, tmp_path / "x", to_format="parlay")
-    with pytest.raises(DialogError, match="no format 'csv' to be written .there are: parlai, conv"):
+    with pytest.raises(DialogError, match="no format 'csv' for writing .there are: parlai, conv"):
         convert(path, tmp_path / "x", to_format="csv")
 
 

@@ -45,7 +45,7 @@ def test_teachers_read_all_files_of_a_folder(folder):
 
 def test_a_folder_without_data_files_is_an_error(folder):
     (folder / "sub" / "c.csv").unlink()
-    says = r"sub  is a directory: give the file in it \(none here ends in one of .txt, .csv"
+    says = r"sub  is a directory: give a file in it \(none here ends in one of .txt, .csv"
     with pytest.raises(DataError, match=says):
         LabelledText(train=str(folder / "sub")).check_sources()
 
@@ -62,5 +62,7 @@ def test_the_folder_of_a_saved_data_set_is_read_as_a_whole(tmp_path):
     teacher.check_sources()
     assert teacher.data["train"].data_files() == [str(tmp_path)]
     assert [m["text"] for m in teacher.for_split("train").examples()] == ["a", "c"]
-    with pytest.raises(DataError, match="is a folder of datasets: read it with"):
+    with pytest.raises(
+        DataError, match="is a folder that the library datasets has saved: read it with"
+    ):
         LabelledText(train=str(tmp_path)).check_sources()

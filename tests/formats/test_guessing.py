@@ -51,13 +51,17 @@ def test_unknown_formats_are_not_guessed(tmp_path, text, suffix):
 
 @pytest.mark.parametrize("text, words", [
     ("L1 +++$+++ u0 +++$+++ m0 +++$+++ BO +++$+++ hi\n", "looks like Cornell's raw movie lines"),
-    ('{"a": [1],\n "b": {}}', r"looks like one JSON value, not lines \('a', 'b'\): write a layout"),
-    ('[{"a": [1], "b": {}}]', r"looks like one JSON value, not lines \(a list, of 'a', 'b'\): wri"),
-    ('{\n"a": 1\n}\n{\n"a": 2\n}\n', "looks like JSON values that have several lines: write"),
-    ("[3]", r"looks like one JSON value, not lines \(a list, of a number\)"),
-    ("__class__b a\n", "looks like fastText with a prefix of its own: replace it by __label__"),
+    ('{"a": [1],\n "b": {}}',
+     r"looks like one JSON value, not JSON lines \(an object with 'a', 'b'\): write a layout"),
+    ('[{"a": [1], "b": {}}]',
+     r"not JSON lines \(a list that begins with an object with 'a', 'b'\): write a layout"),
+    ('{\n"a": 1\n}\n{\n"a": 2\n}\n', "looks like JSON values that span several lines: write"),
+    ("[3]", r"looks like one JSON value, not JSON lines \(a list that begins with a number\)"),
+    ("__class__b a\n",
+     "looks like fastText with another prefix: replace the prefix with __label__"),
     ('{"data": [{"paragraphs": [{"qas": []}]}]}', "looks like SQuAD, whose .* prompt-completion"),
-    ('{"a": 1}\n{"a": 2}\n', "its format cannot be guessed, it begins '{.*': give it .* see docs"),
+    ('{"a": 1}\n{"a": 2}\n',
+     "its format cannot be guessed from its beginning, '{.*': name the .* see docs"),
 ])  # fmt: skip
 def test_errors_about_unknown_formats_suggest_a_way(tmp_path, text, words):
     path = tmp_path / "a.json"
@@ -69,7 +73,9 @@ def test_errors_about_unknown_formats_suggest_a_way(tmp_path, text, words):
 def test_error_about_yaml_without_a_layout_names_its_keys(tmp_path):
     path = tmp_path / "domain.yml"
     path.write_text("stories: []\nslots: {}\n")
-    with pytest.raises(DataError, match=r"looks like YAML \('stories', 'slots'\): write a layout"):
+    with pytest.raises(
+        DataError, match=r"looks like YAML \(an object with 'stories', 'slots'\): write a layout"
+    ):
         guess_format(str(path))
 
 

@@ -167,9 +167,9 @@ def test_inputs_of_layouts_name_what_is_wrong(written):
     reading = InputReading(layout=layout_of("messages"), taken=["reply"])
     assert [one.row for one in read_inputs(path, reading, at)] == rows[:1]
     assert list(map(str, at.bad.first)) == [
-        f"{path}:2  has no turn that could be answered",
-        f"{path}:3  messages.0 has no 'content' (there is: 'role')",
-        f"{path}:4  has a field 'reply' of its own: --prefix NAME renames the answer's",
+        f"{path}:2  has no turn to answer",
+        f"{path}:3  messages.0 has no 'content' (found: 'role')",
+        f"{path}:4  already has a field 'reply': rename the answer's field with --prefix NAME",
     ]
 
 
@@ -191,17 +191,20 @@ def test_inputs_of_a_format_without_features_are_refused_at_once(written, form):
     [
         ({"txt": "a"}, "'text' is missing; did you mean 'txt'?"),
         ({"text": None}, "'text' is null, not a string"),
-        ({"text": "a", "reply": "b"}, "has a field 'reply' of its own: --prefix"),
-        ({"turns": []}, "has no turn that could be answered"),
-        (talk("bb"), "has no turn that could be answered"),
-        ({"messages": []}, "'text' is missing (there is: 'messages'); set text_field"),
+        (
+            {"text": "a", "reply": "b"},
+            "already has a field 'reply': rename the answer's field with --prefix",
+        ),
+        ({"turns": []}, "has no turn to answer"),
+        (talk("bb"), "has no turn to answer"),
+        ({"messages": []}, "'text' is missing (found: 'messages'); set text_field"),
         ({"text": "a", "label_candidates": []}, "'label_candidates' must be"),
         ({"features": "abc"}, "'features' must be a list of numbers"),
         (
             {"features": [1.0, float("nan")]},
-            "'features' must be finite numbers of 32 bits, got nan",
+            "'features' must be finite 32-bit numbers, got nan",
         ),
-        ({"features": [1e39]}, "'features' must be finite numbers of 32 bits, got 1e+39"),
+        ({"features": [1e39]}, "'features' must be finite 32-bit numbers, got 1e+39"),
     ],
 )
 def test_inputs_name_the_line_of_a_row_that_cannot_be_answered(written, row, text):
@@ -224,7 +227,7 @@ def test_inputs_name_the_line_of_a_row_that_cannot_be_answered(written, row, tex
         (2, {"text": "a"}, "has a text ('a'), but this model reads 2 features"),
         (2, {"text": "a", "features": [1, 2]}, "has a text ('a'), but this model reads 2"),
         (2, talk("ab"), "has a text ('b1'), but this model reads 2 features"),
-        (0, {"turns": [], "dialog": []}, "has no turn that could be answered"),
+        (0, {"turns": [], "dialog": []}, "has no turn to answer"),
         (0, {"features": [1, 2]}, "has features, but this model reads text"),
         (0, {"text": "a", "features": [1, 2]}, "has features, but this model reads text"),
     ],
@@ -274,7 +277,7 @@ def test_inputs_whose_speaker_is_spelled_unlike_the_models_are_errors(written):
 
 def test_inputs_that_a_layout_leaves_out_completely_are_an_error(written):
     layout = layout_of(written("text: text\nlabel: y\nonly: {y: '*'}\n", "own.yml"))
-    with pytest.raises(DataError, match="a.jsonl  holds nothing that fits the layout of the data"):
+    with pytest.raises(DataError, match="a.jsonl  holds no record that fits the data's layout"):
         inputs(written([{"text": "a"}], "a.jsonl"), layout=layout)
 
 
@@ -313,9 +316,7 @@ def test_inputs_of_parquet_are_its_rows(tmp_path):
     parquet.write_table(Table.from_pylist([dated]), path)
     ((row, _),) = inputs(path, text_field="q")
     assert row == {"q": "a", "n": 1, "when": "2024-05-31", "in": [{"turn": "10:15:00"}]}
-    with pytest.raises(
-        DataError, match=r"a.parquet:1  the field 'text' is missing \(there is: 'q'"
-    ):
+    with pytest.raises(DataError, match=r"a.parquet:1  the field 'text' is missing \(found: 'q'"):
         inputs(path)
 
 

@@ -432,7 +432,7 @@ def test_layout_sorts_mixed_rows_by_a_number(written):
     rows[0]["time"] = "noon"
     with pytest.raises(DataError) as caught:
         of_layout(written, BY_TIME, rows, "a.jsonl")
-    text = "time is 'noon': expected a number, or a date such as 2024-05-31 10:15 (a layout's"
+    text = "time is 'noon': expected a number, or a date such as 2024-05-31 10:15 (for other dates"
     assert str(caught.value).startswith(f"{written(rows, 'a.jsonl')}:1  {text}")
 
 
@@ -495,8 +495,8 @@ def test_layout_sorts_the_turns_of_a_list_too(written):
 
 @pytest.mark.parametrize("order", ["", "order: at\n"])
 @pytest.mark.parametrize("row, says", [
-    (",2,bot,b", "chat is empty: it is not known which conversation"),
-    ("7,2,,b", "who is empty: it is not known who speaks"),
+    (",2,bot,b", "chat is empty, so the conversation or"),
+    ("7,2,,b", "who is empty, so the speaker is unknown"),
 ])  # fmt: skip
 def test_layout_of_rows_needs_conversation_and_speaker(written, order, row, says):
     layout = f"group: chat\n{order}speaker: who\ntext: text\nlabel_speaker: bot\n"
@@ -579,13 +579,13 @@ TURN = {"from": "human", "value": "x"}
     [
         ([{"conversation": []}], "a.json  0 has no 'conversations'; did you mean 'conversation'?"),
         ([{"conversations": 3}], "a.json  0.conversations is a number, not a list"),
-        ([{"conversations": [TURN, {"from": "gpt"}]}], r"0.conversations.1 has no 'value' \(there"),
+        ([{"conversations": [TURN, {"from": "gpt"}]}], r"0.conversations.1 has no 'value' \(found"),
         ([{"conversations": [TURN, {"from": "gpt", "value": None}]}], "1.value is null, not a str"),
         (
             [{"conversations": [TURN, "no"]}],
-            "0.conversations.1 is a string, so there is no 'value'",
+            "0.conversations.1 is a string, so it has no 'value'",
         ),
-        ({"a": 1}, "a.json  a is a number, so there is no 'conversations' in it"),
+        ({"a": 1}, "a.json  a is a number, so it has no 'conversations'"),
         (3, "a.json  the record is a number, not a list"),
         ([], "a.json  holds no examples"),
         (
@@ -607,8 +607,8 @@ def test_layout_names_the_line_of_a_mistake(tmp_path):
         return str(caught.value).removeprefix(f"{tmp_path}/")
 
     path = write(tmp_path / "a.jsonl", [{"prompt": "a", "completion": "b"}, {"prompt": "c"}], True)
-    assert error(path) == "a.jsonl:2  the record has no 'completion' (there is: 'prompt')"
-    assert "a.jsonl  holds JSON lines: the layout's 'records'" in error(path, "personachat")
+    assert error(path) == "a.jsonl:2  the record has no 'completion' (found: 'prompt')"
+    assert "a.jsonl  holds JSON lines, but the layout's 'records'" in error(path, "personachat")
     (tmp_path / "b.json").write_text('[\n{"prompt": "a" 1}\n]')
     assert error(tmp_path / "b.json").startswith("b.json:2  not valid JSON at column 16")
     half = write(tmp_path / "d.json", [{"prompt": "\ud800", "completion": "b"}])
@@ -627,7 +627,7 @@ def test_layout_names_the_line_of_a_mistake(tmp_path):
         (["1 a", "2 b", "3 a"], ":3  conversation_id is 'a' again"),
         (["1 a", "2 a 1", "3 a 1"], "a second answer to the same turn"),
         (["1 a", "2 a"], "a second beginning"),
-        (["1 a 2", "2 a 1"], "leads back to itself"),
+        (["1 a 2", "2 a 1"], "is part of a cycle, so no turn is the first"),
     ],
 )
 def test_layout_groups_must_be_consecutive_and_linear(tmp_path, replies, words):
@@ -688,9 +688,9 @@ def test_chat_messages_of_models_that_call_tools(tmp_path):
         ("0/0", "Rain\nor sun?", ["Rain."]), ("0/1", "And tomorrow?", ["Sun."]),
         ("1/0", "Hi", ["Hi."]),
     ]  # fmt: skip
-    assert done.left_out["calls of tools without a text"] == 1
+    assert done.left_out["tool calls without a text"] == 1
     assert done.left_out["turns of a system or tool within conversations"] == 1
-    assert done.left_out["parts of texts that are no text, such as images"] == 1
+    assert done.left_out["parts of turns that are not text, such as images"] == 1
 
 
 @pytest.mark.parametrize("mutators", [[], [Flatten()]])
@@ -753,7 +753,7 @@ def test_examples_without_a_text_or_label_are_left_out_and_counted(tmp_path, lay
     assert [row[1:] for row in rows(teacher)] == [("Hey", ["hi"]), ("Hello", ["hi"])]
     (bad,) = teacher.data["train"].bad_data()
     assert (bad.n_read, bad.n_without, bad.n_skipped) == (2 + n_left, n_left, 0)
-    said = f"{n_left} of {2 + n_left} examples left out: there is no text or no label in them"
+    said = f"{n_left} of {2 + n_left} examples left out: they lack a text or a label"
     assert said in bad.summary()
     done = convert(path, tmp_path / "a.jsonl", from_format=layout, to_format="jsonl")
     assert (done.n_examples, done.left_out["examples without a text or a label"]) == (2, n_left)
@@ -772,7 +772,9 @@ def test_content_without_any_text_is_an_error(tmp_path):
 def test_convert_names_what_was_left_out_if_nothing_remains(tmp_path):
     said = [{"role": "user", "content": "Rain?"}, {"role": "assistant", "content": "Yes."}]
     (tmp_path / "log.jsonl").write_text(json.dumps({"messages": said}))
-    with pytest.raises(DataError, match="holds nothing to write: left out .*texts without 'topic'"):
+    with pytest.raises(
+        DataError, match="holds nothing to write .left out: .*texts without 'topic'"
+    ):
         convert(
             tmp_path / "log.jsonl",
             tmp_path / "out.jsonl",

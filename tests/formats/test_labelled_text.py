@@ -62,7 +62,7 @@ def test_labelled_text_without_a_header(written):
         ("a.jsonl", '{"text": "a", "label": null}', 1, "'label' is null; expected"),
         ("a.jsonl", '{"text": "a", "label": ""}', 1, "'label' is empty"),
         ("a.jsonl", '{"text": "a", "label": []}', 1, "'label' is empty"),
-        ("a.csv", "utterance,label\nhi,x", 1, "column 'text' is missing (there is: 'utterance'"),
+        ("a.csv", "utterance,label\nhi,x", 1, "column 'text' is missing (found: 'utterance'"),
         ("a.csv", "text,text,label\nhi,ho,x\n", 1, "2 columns are called 'text'"),
         ("a.csv", "text,label\nhi,x\nhi, you,x\n", 3, "expected 2 columns, found 3"),
         ("a.csv", 'text,label\n"hi"you,x\n', 2, "not readable as csv"),
@@ -70,11 +70,11 @@ def test_labelled_text_without_a_header(written):
             "a.tsv",
             "text\tlabel\nhi\n",
             2,
-            "expected 2 columns, found 1: a text must hold no tab or line",
+            "expected 2 columns, found 1: a text must contain no tab or line",
         ),
         ("a.tsv", "text\tlabel\nhi\t\n", 2, "'label' is empty"),
         ("a.csv", "text,label\n", None, "holds no examples"),
-        ("a.txt", "hi\n", None, "cannot tell the format by the suffix '.txt'"),
+        ("a.txt", "hi\n", None, "the suffix '.txt' determines no format"),
     ],
 )
 def test_labelled_text_names_the_line_of_a_mistake(error, name, text, line, message):

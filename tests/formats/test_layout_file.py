@@ -12,21 +12,21 @@ from thincdialog.formats.layout_file import find_layout, read_layout
 @pytest.mark.parametrize(
     "content, words",
     [
-        ("turns: a\nspaker: b", "a layout has no 'spaker'; did you mean 'speaker'?"),
+        ("turns: a\nspaker: b", "a layout has no key 'spaker'; did you mean 'speaker'?"),
         ("text: b\nlabel: c\nonly:", "'only' is .*: expected a mapping"),
-        ("text: b", "does not say where answers are: say 'turns' or 'group'"),
-        ("turns: a\nlabel: b", "has 'turns' and 'label': only one can be"),
+        ("text: b", "does not say where the answers are: set 'turns' or 'group'"),
+        ("turns: a\nlabel: b", "has 'turns' and 'label': set only one of them"),
         ("turns: [a]", r"'turns' is .*: expected a text"),
         ("label: a\ntext: []", "'text' is '\\[\\]': expected a place, or a list"),
         ("- a", "a layout is a mapping such as 'text: prompt', not a list"),
         ("a: [b", "not valid YAML: expected ',' or ']'"),
         ("a: b\nb: c: d", ":2  not valid YAML: mapping values are not allowed here"),
         ("group: a\nreply_to: b", "'reply_to' needs 'group' and 'turn_id'"),
-        ("pattern: (a\ngroup: a", r"'\(a' is no regular expression: missing \)"),
-        ("replace: {'*': x}\ngroup: a", "'\\*' is no regular expression: nothing to repeat"),
-        ("separator: x\nblocks: true\nlabel: a", "'separator' and 'blocks': only one can be"),
+        ("pattern: (a\ngroup: a", r"'\(a' is not a regular expression: missing \)"),
+        ("replace: {'*': x}\ngroup: a", "'\\*' is not a regular expression: nothing to repeat"),
+        ("separator: x\nblocks: true\nlabel: a", "'separator' and 'blocks': set only one of them"),
         ("html: tags\nlabel: a", "'html' is 'tags': expected true or false"),
-        ("speakers: {a: b}\ngroup: a", "'speakers' is an object: expected a list of names for"),
+        ("speakers: {a: b}\ngroup: a", "'speakers' is an object: expected a mapping of roles to"),
         # An unsafe loader would run this code.
         (
             "turns: !!python/object/apply:os.system ['true']",

@@ -53,8 +53,8 @@ def test_numbered_text_removes_numbers_from_its_candidates(written):
 @pytest.mark.parametrize(
     "line, message",
     [
-        ("Where?\tthere", "expected a number, a blank and a text, found 'Where?\\tthere'"),
-        ("9" * 5000 + " Where?\tthere", "expected a number, a blank and a text"),
+        ("Where?\tthere", "expected a number, a space and a text, found 'Where?\\tthere'"),
+        ("9" * 5000 + " Where?\tthere", "expected a number, a space and a text"),
         ("2 Where?\tthere\tright", "third column is 'right': expected numbers of supporting lines"),
         ("2 Where?\tthere\t1\tyes|no", "label 'there' is not among the 2 label_candidates"),
         ("2 Where?\tthere\tgood\tthere", "third column is 'good': expected a reward"),

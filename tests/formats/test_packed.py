@@ -58,7 +58,7 @@ def test_zip_files_with_several_files_name_them(tmp_path):
         read_text(zipped(tmp_path / "b.zip", **{f"{n}.csv": "x" for n in range(30)}))
     with pytest.raises(DataError, match="holds 0 files"):
         read_text(zipped(tmp_path / "c.zip", **{"d/": ""}))
-    with pytest.raises(DataError, match="d.zip  is a zip file that holds nothing$"):
+    with pytest.raises(DataError, match="d.zip  is an empty zip file$"):
         list(read_lines(zipped(tmp_path / "d.zip")))
 
 
@@ -67,11 +67,11 @@ def test_unreadable_zip_files_are_errors_of_one_line(tmp_path):
     zipped(path, **{"train.csv": TABLE * 2000})
     whole = path.read_bytes()
     path.write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(DataError, match="packed data is damaged or cut off.*not a zip file"):
+    with pytest.raises(DataError, match="compressed data is damaged or cut off.*not a zip file"):
         list(read_lines(str(path)))
     for place in range(40, len(whole) // 2, 7):
         path.write_bytes(whole[:place] + b"\x55" * 5 + whole[place + 5 :])
-        with pytest.raises(DataError, match="packed data is damaged"):
+        with pytest.raises(DataError, match="compressed data is damaged"):
             list(read_lines(str(path)))
     # Set bit 0 of the flags, here and in the directory at the end.
     encrypted = bytearray(whole)
@@ -102,12 +102,12 @@ def tarred():
 
 
 @pytest.mark.parametrize("content, words", [
-    (bz2.compress(b"x"), "is packed with bzip2: unpack it .bunzip2 FILE.$"),
-    (lzma.compress(b"x"), "is packed with xz: unpack it .unxz FILE.$"),
-    (b"\x28\xb5\x2f\xfd\x04\x00", "is packed with zstd"), (tarred(), "is a tar archive"),
-    (gzip.compress(tarred()), "is a tar archive"), (b"PAR1\x15\x04", "is Parquet, no text"),
-    (b"\x80\x04\x95.", "is a pickle of Python"), (b"%PDF-1.4\n", "is a PDF"),
-    (b"\x89PNG\r\n\x1a\n", "is an image, no text"),
+    (bz2.compress(b"x"), "is compressed with bzip2: unpack it .bunzip2 FILE.$"),
+    (lzma.compress(b"x"), "is compressed with xz: unpack it .unxz FILE.$"),
+    (b"\x28\xb5\x2f\xfd\x04\x00", "is compressed with zstd"), (tarred(), "is a tar archive"),
+    (gzip.compress(tarred()), "is a tar archive"), (b"PAR1\x15\x04", "is a Parquet file, not text"),
+    (b"\x80\x04\x95.", "is a Python pickle"), (b"%PDF-1.4\n", "is a PDF"),
+    (b"\x89PNG\r\n\x1a\n", "is an image, not text"),
 ], ids=["bz2", "xz", "zst", "tar", "tar.gz", "parquet", "pickle", "pdf", "png"])  # fmt: skip
 @pytest.mark.parametrize("name", ["a.csv", "a.csv.packed", "a.jsonl"])
 def test_other_files_are_named_by_their_content(written, content, words, name):
@@ -119,7 +119,7 @@ def test_other_files_are_named_by_their_content(written, content, words, name):
 
 def test_files_of_office_programs_are_named(tmp_path):
     path = zipped(tmp_path / "a.xlsx", **{"[Content_Types].xml": "x", "xl/a.xml": "y"})
-    with pytest.raises(DataError, match="is a file of Excel or Word: save it as CSV"):
+    with pytest.raises(DataError, match="is an Excel or Word file: save it as CSV"):
         read_text(path)
 
 

@@ -43,7 +43,7 @@ def test_parlai_text_without_the_end_of_an_episode_is_noted(written, end, n_turn
     teacher = ParlAIText(train=path, streaming=streaming)
     assert len(list(teacher.for_split("train").examples())) == 3
     notes = [bad.summary() for bad in teacher.data["train"].bad_data()]
-    text = f"{path}  no line has episode_done:True, so its lines are one episode of 3 turns"
+    text = f"{path}  no line has episode_done:True, so all lines are one episode of 3 turns"
     assert notes == ([text] if n_turns else [])
     # A single line is an episode in any case.
     teacher = ParlAIText(train=written("text:a\tlabels:x\n"))
@@ -64,10 +64,10 @@ def test_parlai_text_splits_episodes_at_episode_done(written, word, n_episodes):
         ("text:a\tlabels:x\tepisode_done:yes", "'episode_done' is 'yes': write True or False"),
         ("text:a\tlabels:x\tnonsense", "expected key:value between tabs, found 'nonsense'"),
         ("text:a\tlabels:x\treward:much", "'reward' is 'much': write a number"),
-        ("text:a\tlabels:x\ttext:b", "'text' is there twice"),
+        ("text:a\tlabels:x\ttext:b", "'text' occurs twice"),
         ("text:a\teval_labels:x", "has 'eval_labels': write 'labels'"),
         ("labels:x", "'text' is missing; add text:..."),
-        ("text:a    labels:x", "'labels' is missing; put a tab, and no blanks, before labels:"),
+        ("text:a    labels:x", "'labels' is missing; put a tab, not spaces, before labels:"),
         ("text:a\tlabel:x", "'label' is unknown; did you mean 'labels'?"),
         ("Text:a\tlabels:x", "'Text' is unknown; did you mean 'text'?"),
         ("text:a\tlabels:x\tcandidates:x|y", "unknown; did you mean 'label_candidates'?"),

@@ -40,7 +40,9 @@ def test_splits_of_one_file_are_distinguished_by_a_column(written, streaming):
 def test_splits_without_any_row_are_errors(written):
     given = {"text_field": "q", "label_field": "y", "split_field": "part"}
     train = written(ROWS[:2], "a.jsonl")
-    with pytest.raises(DataError, match="no row is of the split 'test' .'train', 'Validation'.$"):
+    with pytest.raises(
+        DataError, match="no row belongs to the split 'test' .found: 'train', 'Validation'.$"
+    ):
         len(texts(LabelledText(train=train, dev=train, test=train, **given)))
     lacking = written([*ROWS, {"q": "e", "y": "x", "prt": "train"}], "b.jsonl")
     with pytest.raises(DataError, match=":5  the field 'part' is missing; did you mean 'prt'"):

@@ -133,9 +133,9 @@ def test_readers_refuse_folders_devices_and_sparse_files(reader, written, tmp_pa
     link = tmp_path / f"link{reader.name}"
     link.symlink_to("gone")
     for path, words in {
-        str(link): "is a link to gone, where there is no file",
+        str(link): "is a link to gone, which does not exist",
         good.replace("data", "daat"): "daat.*file not found; did you mean 'data",
-        str(folder): "is a directory: give the file in it",
+        str(folder): "is a directory: give a file in it",
         str(tmp_path / "no" / "such" / reader.name): "file not found: the folder",
     }.items():
         with pytest.raises(DataError, match=words):
@@ -156,7 +156,7 @@ def test_teachers_report_missing_files_of_all_splits_before_reading(tmp_path):
         LabelledText(**paths).check_sources()
     LabelledText(train=paths["train"]).check_sources()
     (tmp_path / "empty").mkdir()
-    with pytest.raises(DataError, match="is a directory: give the file in it"):
+    with pytest.raises(DataError, match="is a directory: give a file in it"):
         LabelledText(train=paths["train"], dev=str(tmp_path / "empty")).check_sources()
 
 
@@ -173,7 +173,7 @@ def test_is_pipe_is_true_only_for_pipes(tmp_path):
     [
         ('{"text": "a"', "not valid JSON at column 13"),
         ("{'text': 'a'}", "not valid JSON at column 2"),
-        ("hello", "not valid JSON at column 1: Expecting value; it reads 'hello'"),
+        ("hello", "not valid JSON at column 1: Expecting value; the line is 'hello'"),
         ("[1, 2]", "expected a JSON object such as {...}, found a list: '[1, 2]'"),
         ('"text"', "found a string"),
         ("null", "found null"),
@@ -199,7 +199,7 @@ def test_a_file_that_is_replaced_while_it_is_read_is_an_error(tmp_path, cut, is_
             return text_file.cut_lines([str(path)], Bookmark(), lambda: 3)
         return text_file.read_lines(path)
 
-    said = "a.txt.*(changed while it was read|packed data is damaged)"
+    said = "a.txt.*(changed while it was read|compressed data is damaged)"
     path.write_bytes(pack(b"one\ntwo\n"))
     assert len(list(read())) == 2 + cut
     for change in (

@@ -24,7 +24,7 @@ def test_layouts_of_text_resume_at_a_mark(written, name):
 def test_layouts_of_text_say_which_line_does_not_fit(written):
     layout = find_layout("fasttext")
     path = written("__label__a b\nno label\n\n__label__c d\n")
-    with pytest.raises(DataError, match=":2  does not fit the layout's 'pattern': 'no label'"):
+    with pytest.raises(DataError, match=":2  does not match the layout's 'pattern': 'no label'"):
         list(read_layout_file(path, layout))
     at = Bookmark()
     at.bad = at.counts

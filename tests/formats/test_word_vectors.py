@@ -86,8 +86,8 @@ CUT = r"ends after \d of 5 words: it is cut off"
 DAMAGED = {
     "nothing": (b"", "begins with ''; expected word2vec"),
     "text": (b"It was a dark and stormy night.\n", ":1  begins with 'It was a dark"),
-    "other width": (glove(vectors=VECTORS[:, :3]), "has vectors of 3 numbers, but .* 6 wide: set"),
-    "other width said": (word2vec(vectors=VECTORS[:, :3]), "has vectors of 3 numbers"),
+    "other width": (glove(vectors=VECTORS[:, :3]), "has vectors of width 3, but .* width 6: set"),
+    "other width said": (word2vec(vectors=VECTORS[:, :3]), "has vectors of width 3"),
     "cut text": (word2vec()[: len(word2vec()) * 2 // 3].rpartition(b"\n")[0], CUT),
     "cut binary": (binary()[:-10], CUT),
     "short line": (glove() + b"more 1 2 3\n", ":6  3 numbers after 'more', expected 6"),
@@ -95,11 +95,11 @@ DAMAGED = {
     "not finite": (word2vec() + b"rare 1 2 nan 4 5 6\n", ":7  a number is not finite"),
     "too large": (glove() + b"rare 1 2 3e99 4 5 6\n", ":6  a number is not finite, or too large"),
     "infinite": (binary(vectors=VECTORS * np.float32("inf")), "not finite"),
-    "cut gzip": (gzip.compress(glove())[:-12], "the packed data is damaged or cut off"),
-    "no gzip": (b"\x1f\x8bnothing", "the packed data is damaged or cut off"),
-    "zip": (b"PK\x03\x04...", "the packed data is damaged or cut off"),
-    "model": (b"\xba\x16\x4f\x2f\x0c\x00", "is a model of fastText .* give its .vec"),
-    "pickle": (b"\x80\x02}q\x00.", "is a pickle of Python, which could run code"),
+    "cut gzip": (gzip.compress(glove())[:-12], "the compressed data is damaged or cut off"),
+    "no gzip": (b"\x1f\x8bnothing", "the compressed data is damaged or cut off"),
+    "zip": (b"PK\x03\x04...", "the compressed data is damaged or cut off"),
+    "model": (b"\xba\x16\x4f\x2f\x0c\x00", "is a fastText model .* give its .vec"),
+    "pickle": (b"\x80\x02}q\x00.", "is a Python pickle, which could run code"),
     "one line": (glove() + b"x" * (1 << 21), "a line has 1,048,576 bytes or more"),
     "no words": (b"5 6\n" + b"\xff" * 10_000, "word 1 has more than 4,096 bytes"),
 }
@@ -115,7 +115,7 @@ def test_word_vectors_damaged_is_one_clear_error(tmp_path, case):
 def test_word_vectors_in_a_pipe_or_a_folder_are_an_error(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path / "pipe", tmp_path):
-        with pytest.raises(DataError, match="is no plain file"):
+        with pytest.raises(DataError, match="is not a plain file"):
             list(read_word_vectors(str(path), set(), 6))
 
 

@@ -33,4 +33,4 @@ def test_a_layout_without_any_of_its_texts_names_the_existing_fields(error):
     text = error(
         lambda path: read_layout_file(path, layout), '{"asked": "a", "answer": "b"}\n', "a.jsonl"
     )
-    assert "has no 'question' or 'body'" in text and "(there is: 'asked', 'answer')" in text
+    assert "has no 'question' or 'body'" in text and "(found: 'asked', 'answer')" in text

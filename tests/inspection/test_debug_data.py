@@ -289,7 +289,7 @@ def test_debug_data_lists_all_that_cannot_be_read(intents, tmp_path):
     assert (lines[0], lines[26]) == ("train.jsonl  37 problems", "  ... and 12 more")
     assert [line.split()[0] for line in lines[1:26]] == [f"train.jsonl:{n}" for n in range(4, 29)]
     assert lines[27:] == ["dev.jsonl  1 problem",
-                          "  dev.jsonl:2  not valid JSON at column 1: Expecting value; it reads "
+                          "  dev.jsonl:2  not valid JSON at column 1: Expecting value; the line is "
                           "'no'"]  # fmt: skip
 
 
@@ -366,7 +366,7 @@ def test_debug_data_counts_conversations_without_the_label_speaker(tmp_path):
     report = debug_data(TALKS + REPLIES, overrides={**changes, "tasks.talk.label_speaker": "agent"})
     (warning,) = [warning for warning in report.warnings if warning.check == "reading"]
     assert warning.text == (
-        f"9 of 27 conversations of {path} are left out: label_speaker gives no reply in them"
+        f"9 of 27 conversations of {path} are left out: the label_speaker does not reply in them"
     )
     assert report.as_dict()["splits"][0]["skipped"][0]["n_without"] == 9
 

@@ -88,7 +88,7 @@ def test_distill_reads_the_same_words_from_every_kind_of_file(tmp_path, encoder,
         (tmp_path / name).write_bytes(content)
         options = {"text_field": "body"}
         if name in forms:  # Not silently read as plain lines.
-            with pytest.raises(DialogError, match=f"say --format {forms[name]}"):
+            with pytest.raises(DialogError, match=f"use --format {forms[name]}"):
                 distill(encoder, tmp_path / name, tmp_path / "none")
             options = {"format": forms[name]}
         done = distill(encoder, tmp_path / name, tmp_path / f"of {name}", **options)
@@ -112,7 +112,7 @@ def test_distill_refuses_to_replace_files(tmp_path, encoder, texts):
     first = distill(encoder, texts, tmp_path / "words")
     before = table(tmp_path / "words")
     for other in (tmp_path / "words", encoder, texts):
-        with pytest.raises(OutputError, match="is there already. Choose another name."):
+        with pytest.raises(OutputError, match="already exists. Choose another name."):
             distill(encoder, texts, other)
     assert before.keys() == table(tmp_path / "words").keys()
     # The encoder may be a distilled table.

@@ -72,7 +72,7 @@ def test_word_vectors_of_other_folders_are_one_clear_error(tmp_path):
     with pytest.raises(DialogError, match="is an encoder.*thincdialog distill .*encoder --texts"):
         list(read_table(str(tmp_path / "encoder"), [b"red"], 4))
     write_table(tmp_path / "table", width=3)
-    with pytest.raises(DialogError, match="vectors of 3 numbers, but the table's are 4 wide"):
+    with pytest.raises(DialogError, match="vectors of width 3, but the table has width 4"):
         list(read_table(str(tmp_path / "table"), [b"red"], 4))
 
 

@@ -269,7 +269,7 @@ def test_train_reports_how_much_is_left_out(tmp_path, spoken, more):
     left_out = dict.fromkeys(spoken["tasks.talk.train"], 8)
     result, said = quietly_train(TALKS + REPLIES, tmp_path / "out", **spoken, **more)
     for path in left_out:
-        line = f"{path}  8 of 40 conversations left out: label_speaker gives no reply in them\n"
+        line = f"{path}  8 of 40 conversations left out: the label_speaker does not reply in them\n"
         assert said.count(line) == 1
     rows = read_log(tmp_path / "out")
     assert len(rows) > 2 and [row["left_out"] for row in rows] == [left_out] * len(rows)

@@ -215,7 +215,7 @@ def test_dataset_saved_folder(arrow, tmp_path):
     (tmp_path / "state.json").write_text(state)
     assert len(shown(str(tmp_path))) == len(shown(str(tmp_path / "data-?.arrow"))) == 10
     (tmp_path / "state.json").write_text('{"_data_files": [{"filename": "../x.arrow"}]}')
-    with pytest.raises(DataError, match="names files outside of its folder"):
+    with pytest.raises(DataError, match="names files outside its folder"):
         shown(str(tmp_path))
 
 
@@ -251,7 +251,7 @@ def test_commands_read_a_saved_folder(tmp_path, monkeypatch, capsys):
     [
         ("a.parquet", b"no parquet at all", "cannot be read as parquet"),
         ("a.arrow", b"nothing", "cannot be read as arrow"),
-        ("a.json", b"{}", "ends in none of .parquet, .arrow, .feather"),
+        ("a.json", b"{}", "has an unknown suffix: expected .parquet, .arrow, .feather"),
     ],
 )
 def test_dataset_damaged_files(arrow, tmp_path, name, content, words):
@@ -358,7 +358,7 @@ def test_dataset_null_texts_are_errors(arrow, tmp_path):
 )
 def test_dataset_invalid_lists_of_files_are_errors(arrow, tmp_path, state):
     (tmp_path / "state.json").write_text(state)
-    with pytest.raises(DataError, match=r"state\.json  (is no list|names files outside)"):
+    with pytest.raises(DataError, match=r"state\.json  (is not a list|names files outside)"):
         shown(str(tmp_path))
 
 
@@ -366,7 +366,7 @@ def test_dataset_invalid_lists_of_files_are_errors(arrow, tmp_path, state):
 @pytest.mark.parametrize("in_folder", [True, False])
 def test_dataset_pipes_are_errors(arrow, tmp_path, name, in_folder):
     os.mkfifo(tmp_path / name)
-    with no_longer_than(60), pytest.raises(DataError, match=f"{name}  is no plain file"):
+    with no_longer_than(60), pytest.raises(DataError, match=f"{name}  is not a plain file"):
         shown(str(tmp_path if in_folder else tmp_path / name))
 
 
@@ -375,7 +375,9 @@ def test_dataset_missing_file_and_folder_of_splits(arrow, tmp_path):
         shown(str(tmp_path / "a.parquet"))
     (tmp_path / "train").mkdir()
     (tmp_path / "train" / "state.json").write_text("{}")
-    with pytest.raises(DataError, match="holds several splits: give one, such as .*train"):
+    with pytest.raises(
+        DataError, match="holds several splits: give the path of one, such as .*train"
+    ):
         shown(str(tmp_path))
 
 
@@ -406,7 +408,7 @@ def test_dataset_without_the_texts_of_an_agent_names_its_fields(has_file, tmp_pa
 
         parquet.write_table(Table.from_pylist(rows), tmp_path / "a.parquet")
     data = str(tmp_path / "a.parquet") if has_file else rows
-    expected = r"row 0 has no input: .* \(there is: 'utterance', 'label', 'lang'\); set text_field"
+    expected = r"row 0 has no input: .* \(found: 'utterance', 'label', 'lang'\); set text_field"
     with pytest.raises(DataError, match=expected), tolerating(needs_text=True):
         shown(data)
     assert shown(data)[0]["text"] == ""  # A collate function may read the other fields.

@@ -44,7 +44,7 @@ def answer_lines(
     for row in rows:
         new = next((name for name in row if name not in names), None)
         if new is not None:
-            text = f"have a field '{new}' which the first row has not, so the table has no column"
+            text = f"have a field '{new}' that the first row lacks, so the table has no column"
             raise DataError("rows", f"{text} for it: write JSON lines (.jsonl)")
         yield line([_cell(row.get(name)) for name in names])
 

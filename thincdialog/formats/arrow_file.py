@@ -54,7 +54,7 @@ def _files(path: Path) -> List[Path]:
         raise DataError(path, "not found")
     if not path.is_dir():
         if path.suffix.lower() not in SUFFIXES:
-            raise DataError(path, f"ends in none of {', '.join(SUFFIXES)}")
+            raise DataError(path, f"has an unknown suffix: expected {', '.join(SUFFIXES)}")
         return [path]
     state = path / "state.json"
     if state.is_file():  # This file lists the data files in their order.
@@ -62,23 +62,25 @@ def _files(path: Path) -> List[Path]:
             names = [entry["filename"] for entry in parse_json(read_plain(state))["_data_files"]]
             are_inside = all(Path(name).name == name != ".." for name in names)
         except (ValueError, KeyError, TypeError, OSError) as error:
-            raise DataError(state, f"is no list of files ({error})") from None
+            raise DataError(state, f"is not a list of files ({error})") from None
         if not are_inside:
-            raise DataError(state, "names files outside of its folder")
+            raise DataError(state, "names files outside its folder")
         return [path / name for name in names]
     files = sorted(each for each in path.iterdir() if each.suffix in SUFFIXES)
     if files:
         return files
     inside = sorted(each.name for each in path.iterdir() if (each / "state.json").is_file())
     if inside:
-        raise DataError(path, f"holds several splits: give one, such as {path / inside[0]}")
+        raise DataError(
+            path, f"holds several splits: give the path of one, such as {path / inside[0]}"
+        )
     known = SUFFIXES if any(is_data(each.name) for each in path.iterdir()) else DATA_SUFFIXES
     raise DataError(path, f"holds no file that ends in {', '.join(known)}")
 
 
 def _batches(file: Path) -> Iterator[Any]:
     if file.exists() and not file.is_file():
-        raise DataError(file, "is no plain file: give a file, or the folder of a data set")
+        raise DataError(file, "is not a plain file: give a file, or the folder of a data set")
     if file.suffix.lower() == ".parquet":
         from pyarrow.parquet import ParquetFile
 

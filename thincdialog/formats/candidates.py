@@ -57,7 +57,7 @@ def read_list(path: Union[str, Path]) -> List[str]:
     """
     lines = [line for _, line in read_lines(path) if line and not line.isspace()]
     if not lines:
-        raise DataError(path, "has blank lines only: expected one text per line")
+        raise DataError(path, "has only blank lines: expected one text per line")
     return list(dict.fromkeys(lines))
 
 

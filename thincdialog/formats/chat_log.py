@@ -43,7 +43,7 @@ class ChatLog:
             # A single call, so that lines of several processes do not mix.
             self._is_torn = os.write(self._file, data) < len(data)
             if self._is_torn:
-                raise OSError(errno.ENOSPC, "the line was written in part")
+                raise OSError(errno.ENOSPC, "only a part of the line was written")
 
 
 def keep_longest(source: str, target: str, force: bool = False) -> Tuple[int, int, int]:

@@ -89,7 +89,8 @@ class BadData:
         text = f"{self.n_skipped:,} of {total:,} {self.unit} cannot be read ({percent(self)}); "
         text += f"max_bad_share = {max_share} allows {100 * max_share:g} %"
         # If reading began within the file, all problems may be before that position.
-        return DataError(self.path, f"{text}; the first: {self.first[0]}" if self.first else text)
+        text += f"; first problem: {self.first[0]}" if self.first else ""
+        return DataError(self.path, text)
 
 
 class BadDataError(DataError):
@@ -119,8 +120,8 @@ def why_without(unit: str) -> str:
     unit (str): The unit, see ``BadData``.
     """
     if unit == "conversations":
-        return "label_speaker gives no reply in them"
-    return "there is no text or no label in them"
+        return "the label_speaker does not reply in them"
+    return "they lack a text or a label"
 
 
 @dataclass(frozen=True)
@@ -136,7 +137,7 @@ class Tolerance:
         If given, no error ends the reading of a file, whatever the teachers' settings.
     classes (Optional[Spellings]): Spellings of the labels, if they are classes; None to tolerate
         labels that differ only by case or blanks, as replies may.
-    needs_text (bool): Whether only text and features are read, so that other texts are no input.
+    needs_text (bool): Whether only text and features are read, so that other texts are not inputs.
     """
 
     unlabelled: bool = False
@@ -196,7 +197,7 @@ class Bookmark:
     delimiter (Optional[str]): Delimiter of a table's cells, once it is known.
     begin, end (Spot): Where the line or row that was read last begins and ends.
     path (object): The file of the line or row that was read last.
-    left_out (Optional[Counter]): Number of omitted items that are no part of an episode, by kind.
+    left_out (Optional[Counter]): Number of omitted items that are not part of an episode, by kind.
     encoding (Optional[str]): Encoding of the file; None for UTF-8, or the encoding of the byte
         order mark.
     has_flags (bool): Whether hints name the flags of a command instead of a config's settings.
@@ -324,7 +325,7 @@ class Bookmark:
         return self.bad.n_problems if self.bad else 0
 
     def leave_out(self, kind: str, n_times: int = 1) -> None:
-        """Count omitted items that are no part of an episode.
+        """Count omitted items that are not part of an episode.
 
         kind (str): The kind of the items, as a message names it.
         """

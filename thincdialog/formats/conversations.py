@@ -252,7 +252,7 @@ def _episodes(
             yield episode, {place // 2 for place in places if place % 2}
         elif texts and tolerance().unlabelled:
             yield [Message(id=f"{name}/0", text=texts[0])], set()
-    at.leave_out("borders between turns that are joined to one", len(said) - len(sides))
+    at.leave_out("boundaries between joined turns", len(said) - len(sides))
     if said and label_speaker != "both":
         at.leave_out("turns without an answer", len(texts) % 2)
 
@@ -272,11 +272,11 @@ def conversation_line(episode: Episode, name: str) -> List[str]:
     fields = {field for turn in episode for field in turn}
     surplus = sorted(fields - {"id", "source_id", "text", "labels"})
     if surplus:
-        text = f"no place for the field '{surplus[0]}'"
+        text = f"the format has no place for the field '{surplus[0]}'"
         raise ValueError(f"{text}; --drop {','.join(surplus)} leaves it out")
     n_labels = max(len(turn["labels"]) for turn in episode)
     if n_labels > 1:
-        text = f"it has {n_labels} labels, there is place for one"
+        text = f"the format holds one label, but there are {n_labels}"
         raise ValueError(f"{text}; --drop labels keeps the first")
     turns = [
         {"speaker": who, "text": text}

@@ -112,11 +112,11 @@ def convert(
     paths = file_list(source if isinstance(source, list) else str(source))
     if to_format is None:
         raise DialogError(f"{target}  needs a format: give one of {', '.join(WRITERS)}")
-    check_name(to_format, WRITERS, " to be written")
+    check_name(to_format, WRITERS, " for writing")
     own_layout = [from_format] if from_format and is_layout_file(from_format) else []
     has_fields = bool(label_field or columns or text_field != "text")
     found = from_format or guess_format(paths[0], encoding, has_fields)
-    check_name(found, [*FORMATS, *shipped_layouts(), *own_layout], " to be read")
+    check_name(found, [*FORMATS, *shipped_layouts(), *own_layout], " for reading")
     done = Conversion(found, to_format, from_format is None)
     at = Bookmark(left_out=done.left_out, encoding=encoding)
     at.has_flags = True
@@ -142,7 +142,7 @@ def convert(
                     done.n_episodes += 1
                     done.n_examples += n_examples
             if not done.n_episodes:
-                left_out = f": left out are {', '.join(done.left_out)}" if done.left_out else ""
+                left_out = f" (left out: {', '.join(done.left_out)})" if done.left_out else ""
                 raise DataError(path, f"holds nothing to write{left_out}")
         except DataError as error:
             # Nothing was written because of the data that was left out: show its first error.
@@ -183,7 +183,7 @@ def _episodes(
                 lines = WRITERS[done.to_format](messages, name or str(done.n_episodes + 1))
             except ValueError as error:
                 text = f"example {short(first)} does not fit into the format '{done.to_format}'"
-                hint = "choose another format, or leave fields (--drop) or episodes (--skip) out"
+                hint = "choose another format, or leave out fields (--drop) or episodes (--skip)"
                 at.refuse(DataError(source, f"{text}: {error}; {hint}"))
                 # The whole episode is left out, so it must not count as read.
                 at.counts.n_read -= len(part) == len(episode)
@@ -252,7 +252,7 @@ def _whole(one: Conversation, drop: Sequence[str], at: Bookmark) -> Dict[str, An
         names = [name for name in turn if name not in own] if one.fields else []
         if "speaker" in names:
             problem = f"turn {len(turns) + 1}: the field 'speaker' has another meaning"
-            raise at.error(f"{problem} in 'conversations'; rename or --drop it")
+            raise at.error(f"{problem} in 'conversations'; rename it, or --drop speaker")
         turns.append({"speaker": speaker, "text": text, **{name: turn[name] for name in names}})
     at.leave_out("weights of 0", len(one.unlearnt))
     if one.background and turns:

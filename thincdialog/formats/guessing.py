@@ -19,7 +19,7 @@ from .value_file import read_value
 from .wording import kind, short
 
 N_LINES = 200
-GIVE = f"give it ({', '.join(FORMATS)}, or a layout)"
+GIVE = f"name the format ({', '.join(FORMATS)}, or a layout)"
 WRITE_LAYOUT = "write a layout for thincdialog.JSONLayout.v1 (docs/load-your-data.md)"
 # Suffixes of files that hold JSON or YAML.
 VALUES = (".json", ".jsonl", ".ndjson", ".yml", ".yaml")
@@ -28,13 +28,14 @@ MAX_TRIED = 1 << 26
 PARLAI = re.compile(r"(.*\t)?(text|labels|id|label_candidates|episode_done|reward):")
 # Regular expressions of first lines of files that cannot be read here, with advice for each.
 HINTS = {
-    r"^.* \+\+\+\$\+\+\+ ": "Cornell's raw movie lines: ConvoKit's 'movie-corpus' holds the same "
-    "as utterances.jsonl, for the layout convokit of thincdialog.JSONLayout.v1",
-    r"^__\w+?__\S+\s": "fastText with a prefix of its own: replace it by __label__, for the layout "
-    "fasttext",
-    r'"qas"\s*:': "SQuAD, whose answers are parts of a text, which no agent marks. To choose among "
-    'answers, write lines such as {"question": "...", "answer": "..."}, for the layout '
-    "prompt-completion",
+    r"^.* \+\+\+\$\+\+\+ ": "Cornell's raw movie lines: get ConvoKit's 'movie-corpus', which holds "
+    "the same data, and read its utterances.jsonl with the layout convokit of "
+    "thincdialog.JSONLayout.v1",
+    r"^__\w+?__\S+\s": "fastText with another prefix: replace the prefix with __label__, and use "
+    "the layout fasttext",
+    r'"qas"\s*:': "SQuAD, whose answers are parts of a text. No agent can mark these. To choose "
+    'among whole answers, write lines such as {"question": "...", "answer": "..."}, and use the '
+    "layout prompt-completion",
 }
 
 
@@ -56,7 +57,7 @@ def guess_format(path: str, encoding: Optional[str] = None, is_labelled: bool = 
     if known is not None and (is_labelled or is_pipe(path)):
         return known
     if is_pipe(path):
-        raise DataError(path, f"is no plain file, so its format cannot be guessed: {GIVE}")
+        raise DataError(path, f"is not a plain file, so its format cannot be guessed: {GIVE}")
     check_readable(path, or_folder=True)
     if known is not None:
         at = Bookmark(encoding=encoding)
@@ -72,12 +73,12 @@ def guess_format(path: str, encoding: Optional[str] = None, is_labelled: bool = 
         names = ", ".join(map(short, [*next(read_arrow(path), {})][:8]))
         if not names:
             raise DataError(path, "holds no examples")
-        text = f"has the columns {names}, and is read by no layout without a name: give one, such "
-        raise DataError(path, f"{text}as messages. Texts with labels: thincdialog.Dataset.v1")
+        text = f"has the columns {names}, from which no layout can be guessed: name one, such as "
+        raise DataError(path, f"{text}messages (for texts with labels: thincdialog.Dataset.v1)")
     if what := about(path, encoding):
         raise DataError(path, f"looks like {what}")
     first = next(iter(first_lines(path, encoding)), "")
-    text = f"its format cannot be guessed, it begins {short(first)}: {GIVE}"
+    text = f"its format cannot be guessed from its beginning, {short(first)}: {GIVE}"
     raise DataError(path, f"{text}; see docs/load-your-data.md", 1)
 
 
@@ -127,9 +128,9 @@ def check_guess(path: str, form: Optional[str], encoding: Optional[str], text_fi
         return
     if name is not None:
         lines = "" if suffix in VALUES else ", or --format text to answer its lines"
-        raise DataError(path, f"looks like {name}: say --format {name}{lines}")
+        raise DataError(path, f"looks like {name}: use --format {name}{lines}")
     if suffix in (".yml", ".yaml"):
-        read_value(path, Bookmark(encoding=encoding))  # Raises an error if it is no YAML.
+        read_value(path, Bookmark(encoding=encoding))  # Raises an error if it is not YAML.
         raise DataError(path, f"looks like {about(path, encoding)}")
 
 
@@ -146,17 +147,18 @@ def about(path: str, encoding: Optional[str] = None) -> str:
             if any(re.search(pattern, line) for line in lines):
                 return what
         if lines and len({line.count("\t") for line in lines}) == 1 and "\t" in lines[0]:
-            return "a table of cells with tabs between them: let its name end in .tsv"
+            return "a table with tabs between its cells: let its name end in .tsv"
         is_yaml = suffix_of(path) in (".yml", ".yaml")
         is_json = lines[:1] and lines[0].lstrip()[:1] in ("{", "[")
         if is_yaml or (is_json and not _first_object(path, lines)):
             value = read_value(path, Bookmark(encoding=encoding), MAX_TRIED)
             if value is None and not is_yaml:
-                return "JSON values that have several lines: write each in one line (jq -c . FILE)"
+                return "JSON values that span several lines: write one per line (jq -c . FILE)"
             inner = value[0] if isinstance(value, list) and value else value
-            names = ", ".join(map(short, [*inner][:8])) if isinstance(inner, dict) else kind(inner)
-            what = f"a list, of {names}" if inner is not value else names
-            form = "YAML" if is_yaml else "one JSON value, not lines"
+            names = ", ".join(map(short, [*inner][:8])) if isinstance(inner, dict) else ""
+            what = kind(inner) + (f" with {names}" if names else "")
+            what = f"a list that begins with {what}" if inner is not value else what
+            form = "YAML" if is_yaml else "one JSON value, not JSON lines"
             return f"{form} ({what}): {WRITE_LAYOUT}"
     return ""
 
@@ -196,7 +198,7 @@ def _first_object(path: str, lines: List[str]) -> Dict[str, Any]:
 def first_lines(path: str, encoding: Optional[str] = None) -> List[str]:
     """Read the first lines of a file, without those that are blank.
 
-    RAISES (DataError): If the file cannot be read, or is no text.
+    RAISES (DataError): If the file cannot be read, or is not text.
     """
     lines = islice(read_lines(path, Bookmark(encoding=encoding)), N_LINES)
     return [line for _, line in lines if line.strip()]

@@ -105,7 +105,7 @@ def layout_of(name: str) -> Optional[CorpusLayout]:
 
 def has_records(source: Any) -> bool:
     """Return whether a source may hold records: JSON, YAML or a table by a file's suffix, or rows
-    that are no file."""
+    that are not in a file."""
     known = (".csv", ".tsv", *VALUES, *SUFFIXES)
     return not isinstance(source, str) or suffix_of(source) in known
 
@@ -150,7 +150,7 @@ def read_inputs(path: str, reading: InputReading, at: Bookmark) -> Iterator[Inpu
             raise DataError(path, f"{names.count(twice)} columns are called '{twice}'", 1)
         yield row
     if reading.layout is not None and is_empty and not at.n_refused:
-        raise DataError(path, "holds nothing that fits the layout of the data: name another")
+        raise DataError(path, "holds no record that fits the data's layout: name another layout")
 
 
 def _rows_of(
@@ -266,7 +266,7 @@ def _asked(part: Part, layout: CorpusLayout, at: Bookmark, reading: InputReading
         episode = examples_of(part, layout, at)
     wrong = partial(_wrong, part.rows[0])
     if not episode:
-        raise wrong("has nothing that could be answered")
+        raise wrong("has no text to answer")
     *_, message = _asked_in(episode)
     return [_checked(_fields(part.rows[0]), message, reading, wrong)]
 
@@ -311,7 +311,7 @@ def _numbered(rows: Iterable[Any], at: Bookmark) -> Iterator[Tuple[int, Any]]:
         yield number, row
 
 
-# Fields of a row that are handled separately, or are no input.
+# Fields of a row that are handled separately, or are not inputs.
 _ROW_FIELDS = ("turns", "dialog", "label", "labels", "label_candidates")
 
 
@@ -353,7 +353,7 @@ def _checked(
     """Check a row and its message, and return both."""
     taken = next((name for name in reading.taken if name in row), None)
     if taken is not None:
-        raise wrong(f"has a field '{taken}' of its own: --prefix NAME renames the answer's")
+        raise wrong(f"already has a field '{taken}': rename the answer's field with --prefix NAME")
     if "label_candidates" in message:
         _check_candidates(message["label_candidates"], reading, wrong)
     if "features" in message and not reading.other_fields:
@@ -364,7 +364,7 @@ def _checked(
 
 def _check_candidates(candidates: List[Any], reading: InputReading, wrong: Wrong) -> None:
     if not candidates or not all(isinstance(text, str) for text in candidates):
-        raise wrong("'label_candidates' must be a list of strings, one or more")
+        raise wrong("'label_candidates' must be a list of one or more strings")
     if reading.classes is not None and reading.classes.isdisjoint(candidates):
         found = ", ".join(map(short, candidates[:3]))
         raise wrong(f"none of 'label_candidates' is a class of the model: {found}")
@@ -379,7 +379,7 @@ def _check_features(features: Any, wrong: Wrong) -> None:
     # The comparison is negated so that it finds NaN, too.
     bad = next((value for value in features if not abs(value) <= LARGEST), None)
     if bad is not None:
-        raise wrong(f"'features' must be finite numbers of 32 bits, got {bad}")
+        raise wrong(f"'features' must be finite 32-bit numbers, got {bad}")
 
 
 def _check_kind(message: Message, reading: InputReading, wrong: Wrong) -> None:
@@ -417,7 +417,7 @@ def _last_turn(
     while is_own and is_own[-1]:
         is_own.pop()
     if not is_own:
-        raise wrong("has no turn that could be answered")
+        raise wrong("has no turn to answer")
     turns = [(SELF if own else PARTNER, text) for own, (_, text) in zip(is_own, said)]
     *before, (_, text) = joined([*((PARTNER, text) for text in background), *turns])
     context = [turn for turn in before if turn[1] != SILENCE]

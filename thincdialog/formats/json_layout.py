@@ -177,7 +177,7 @@ def _moment(found: Located, layout: CorpusLayout) -> float:
         return float(value)
     except (TypeError, ValueError):
         wanted = layout.date_format or "a number, or a date such as 2024-05-31 10:15"
-        hint = "" if layout.date_format else " (a layout's 'date_format' describes other dates)"
+        hint = "" if layout.date_format else " (for other dates, set 'date_format' in the layout)"
         raise found.error(f"is {short(found.value)}: expected {wanted}{hint}") from None
 
 
@@ -188,7 +188,7 @@ def _group(row: Located, layout: CorpusLayout) -> str:
     """
     found = row.find(layout.group)
     if found.value in (None, ""):
-        raise found.error("is empty: it is not known which conversation or episode this is of")
+        raise found.error("is empty, so the conversation or episode of this row is unknown")
     return str(found.value)
 
 
@@ -196,7 +196,7 @@ def _groups(rows: Iterator[Located], layout: CorpusLayout, at: Bookmark) -> Iter
     """Yield the rows of each group that is complete, because a group without one of its rows would
     be a different conversation. A row that was lost between two groups may belong to either, so
     both groups are left out."""
-    n_groups = 0  # Errors of whole groups, which are no lost rows.
+    n_groups = 0  # Errors of whole groups, which are not lost rows.
     n_before = at.n_refused
     keyed = at.try_each(lambda row: (_group(row, layout), row, at.n_refused - n_groups), rows)
     for number, (_, group) in enumerate(groupby(keyed, itemgetter(0)), start=at.count):
@@ -249,7 +249,7 @@ def _in_order(rows: List[Located], layout: CorpusLayout) -> List[Located]:
         key = str(ordered[-1].find(layout.turn_id).value)
     if answers:
         row = next(iter(answers.values()))
-        raise row.find(layout.reply_to, None).error("leads back to itself")
+        raise row.find(layout.reply_to, None).error("is part of a cycle, so no turn is the first")
     return ordered
 
 
@@ -263,7 +263,7 @@ def conversation_of(part: Part, layout: CorpusLayout, at: Bookmark) -> Conversat
         if layout.turns and not _is_wanted(turn, layout):
             continue
         if any(turn.find(call, None).value for call in CALLS) and not _has_text(turn, layout):
-            at.leave_out("calls of tools without a text")
+            at.leave_out("tool calls without a text")
             continue
         text = _text(turn, layout, at)
         if layout.skip and re.search(layout.skip, text):
@@ -289,7 +289,7 @@ def _speaker(who: Located, layout: CorpusLayout) -> str:
     """Return the speaker's role, if the layout has one for the speaker; otherwise the name."""
     name = str(who.value) if type(who.value) is int else _mended(who.text(), layout)
     if not name.strip():
-        raise who.error("is empty: it is not known who speaks")
+        raise who.error("is empty, so the speaker is unknown")
     for role, names in (layout.speakers or {}).items():
         if any(fnmatchcase(name.strip().lower(), one.lower()) for one in names):
             return role
@@ -402,7 +402,7 @@ def _joined(found: Located, layout: CorpusLayout, at: Bookmark) -> str:
     texts = [part.text() for part in parts if part.value is not None]
     if not texts:
         raise found.error("has no part with a 'text'")
-    at.leave_out("parts of texts that are no text, such as images", len(parts) - len(texts))
+    at.leave_out("parts of turns that are not text, such as images", len(parts) - len(texts))
     return layout.join.join(texts)
 
 

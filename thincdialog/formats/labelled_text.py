@@ -57,9 +57,9 @@ def read_labelled_text(
     elif is_json_lines(path):
         rows = read_json_lines(path, at)
     else:
-        next(read_lines(path), None)  # Raises the right error if the file is no text.
+        next(read_lines(path), None)  # Raises the right error if the file is not text.
         known = ".jsonl, .csv or .tsv, each with or without .gz"
-        raise DataError(path, f"cannot tell the format by the suffix '{suffix}': expected {known}")
+        raise DataError(path, f"the suffix '{suffix}' determines no format: expected {known}")
     if split_field is not None:
         rows = of_split(rows, split, lambda row: fields.value(row[1], split_field), path, at)
     for number, row in rows:
@@ -154,7 +154,8 @@ class _Fields:
         """Add the other fields of a row to its message."""
         for field in (name for name in row if name not in self.own):
             if field in ("text", "labels", "source_id"):
-                raise self.at.error(f"the field '{field}' is no text or label here")
+                text = f"the field '{field}' has a fixed meaning, but is not the text or label"
+                raise self.at.error(f"{text} here: rename it")
             message["source_id" if field == "id" else field] = row[field]
 
 
@@ -170,14 +171,14 @@ def labelled_json_line(episode: Episode, name: str) -> List[str]:
     RAISES (ValueError): If the episode has several turns, an empty label, or a field "label".
     """
     if len(episode) > 1:
-        text = f"it has {len(episode)} turns, there is place for one"
-        raise ValueError(f"{text}; --drop history cuts them apart")
+        text = f"the format holds one turn, but there are {len(episode)}"
+        raise ValueError(f"{text}; --drop history separates them")
     (message,) = episode
     labels = message["labels"]
     if not labels or not all(labels):
         raise ValueError("its label is empty")
     if "label" in message:
-        raise ValueError("the field 'label' has a meaning of its own there; --drop label")
+        raise ValueError("the field 'label' has another meaning there; --drop label")
     row = {"id": message["source_id"]} if "source_id" in message else {}
     row.update(text=message["text"], label=labels[0] if len(labels) == 1 else labels)
     others = [name for name in message if name not in ("id", "source_id", "text", "labels")]

@@ -29,11 +29,11 @@ AS_IN_FILE, NEWEST_FIRST = "$file", "$reversed"
 # Values of the keys of a layout that are neither a text nor true or false, for error messages.
 WANTED = {
     "background_speakers": "a list of names",
-    "only": "a mapping of places and texts",
+    "only": "a mapping of places to texts",
     "records": "a place, or one for each split",
-    "replace": "a mapping of texts",
-    "speakers": "a list of names for each role",
-    "text": "a place, or a list of some",
+    "replace": "a mapping of regular expressions to replacements",
+    "speakers": "a mapping of roles to lists of names",
+    "text": "a place, or a list of places",
 }
 
 
@@ -65,14 +65,14 @@ class CorpusLayout:
     turn_id (Where): In a row of a group, the id of its turn.
     reply_to (Where): In a row of a group, the id of the turn that it answers. Turns are sorted so
         that each follows the turn that it answers.
-    speaker (Where): In a turn, who speaks; "" for two who take turns.
+    speaker (Where): In a turn, who speaks; "" for two speakers who alternate.
     speakers (Dict[str, List]): Roles, and the names of the speakers who have them, with "*" for
         any characters. The first role that fits counts.
     label_speaker (str): Whose turns are the labels, see ``Conversations``.
     weight (Where): In a turn, 0 or false if it is context only and never a label.
     background (Where): In a record, a text or list of texts to put before the first turn.
-    background_speakers (List[str]): Speakers whose turns are no part of the conversation, such as a
-        system. Their turns before it begins are kept separately, see `thincdialog.JSONLayout.v1`.
+    background_speakers (List[str]): Speakers whose turns are not part of the conversation, such as
+        a system. Their turns before it begins are kept separately, see `thincdialog.JSONLayout.v1`.
     skip (str): Regular expression of turns to leave out, such as "<Media omitted>".
     examples (Where): In a record, the list of examples of an episode; "" for one example.
     each (Where): In a record, a list, or a text of several lines: every element is an episode of
@@ -145,7 +145,7 @@ def find_layout(name: str) -> CorpusLayout:
     """Read the layout with a name or a path (see ``find_layout_file``).
 
     RAISES (ConfigError): If there is no layout of that name.
-    RAISES (DataError): If the file cannot be read, or is no layout.
+    RAISES (DataError): If the file cannot be read, or is not a layout.
     """
     return read_layout(find_layout_file(name))
 
@@ -178,7 +178,7 @@ def layout_place(folder: Path, name: str) -> Path:
 def read_layout(path: Path) -> CorpusLayout:
     """Read the layout in a file.
 
-    RAISES (DataError): If the file cannot be read, or is no layout.
+    RAISES (DataError): If the file cannot be read, or is not a layout.
     """
     return _read_shipped(path) if path.parent == FOLDER else _read(path)
 
@@ -190,8 +190,8 @@ def _read(path: Path) -> CorpusLayout:
     types = get_type_hints(CorpusLayout)
     for name, value in values.items():
         if name not in types:
-            hint = nearest(str(name), [*types]) or f" (there is: {', '.join(types)})"
-            raise DataError(path, f"a layout has no {short(name)}{hint}")
+            hint = nearest(str(name), [*types]) or f" (keys: {', '.join(types)})"
+            raise DataError(path, f"a layout has no key {short(name)}{hint}")
         values[name] = value = _texts(value)
         if value in (None, []) or not check_type(value, types[name]):
             wanted = "true or false" if types[name] is bool else WANTED.get(name, "a text")
@@ -203,15 +203,15 @@ def _read(path: Path) -> CorpusLayout:
         try:
             re.compile(expression)
         except re.error as error:
-            text = f"{short(expression)} is no regular expression: {error}"
+            text = f"{short(expression)} is not a regular expression: {error}"
             raise DataError(path, text) from None
     if not layout.label and not layout.turns and not layout.group:
-        text = "say 'turns' or 'group' (conversations), or 'label' (examples)"
-        raise DataError(path, f"the layout does not say where answers are: {text}")
+        text = "set 'turns' or 'group' (for conversations), or 'label' (for examples)"
+        raise DataError(path, f"the layout does not say where the answers are: {text}")
     for names in (("turns", "group", "label"), ("separator", "pattern", "blocks")):
         given = [name for name in names if getattr(layout, name)]
         if len(given) > 1:
-            text = f"the layout has {' and '.join(map(repr, given))}: only one can be"
+            text = f"the layout has {' and '.join(map(repr, given))}: set only one of them"
             raise DataError(path, text)
     if layout.reply_to and not (layout.group and layout.turn_id):
         raise DataError(path, "'reply_to' needs 'group' and 'turn_id'")

@@ -9,7 +9,7 @@ from .context import Bookmark, tolerance
 from .text_file import File, LostLine, read_lines
 from .wording import short
 
-TRAILING = "statements that no question follows"
+TRAILING = "statements after the last question"
 
 
 def read_numbered_text(
@@ -43,7 +43,7 @@ def read_numbered_text(
             if isinstance(line, LostLine):
                 raise line.error
             if not is_numbered:
-                raise at.error(f"expected a number, a blank and a text, found {short(line)}")
+                raise at.error(f"expected a number, a space and a text, found {short(line)}")
             reading.add(rest, f"{n_episodes}/{len(reading.episode)}", path, line_number)
         except DataError as error:
             at.refuse(error, is_same=is_bad)

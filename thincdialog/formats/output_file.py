@@ -18,7 +18,7 @@ def open_output(
     """Yield a function that writes one line. The file appears at the end, if there was no error.
 
     An existing file is unchanged until then. If the name ends in .gz, the file is compressed; the
-    same lines give the same bytes. A path that is no plain file (/dev/stdout) is written to
+    same lines give the same bytes. A path that is not a plain file (/dev/stdout) is written to
     directly.
 
     path (Union[str, Path]): The file; missing folders are created. "-" is stdout.
@@ -60,4 +60,4 @@ def check_output_file(
             name = "" if str(source) == str(path) else f", as {source}"
             raise OutputError(f"{path}  is read by this command{name}. Choose another name.")
     if is_plain(target) and target.exists() and not force:
-        raise OutputError(f"{path}  is there already. Choose another name, or add --force.")
+        raise OutputError(f"{path}  already exists. Choose another name, or add --force.")

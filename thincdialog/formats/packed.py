@@ -1,5 +1,5 @@
-"""Unpack gzip and zip files while they are read. For other packed files, raise an error that says
-how to unpack them."""
+"""Unpack gzip and zip files while they are read. For files in other formats, raise an error that
+says how to unpack or convert them."""
 
 import gzip
 import io
@@ -21,31 +21,31 @@ ABOUT = ("readme", "license", "licence", "changelog")
 
 # See ``most_unpacked``.
 MAX_TIMES, MAX_UNPACKED = 200, 1 << 24
-TOO_LARGE = f"unpacks to more than {MAX_TIMES} times its size: that is no text written by people"
+TOO_LARGE = f"unpacks to more than {MAX_TIMES} times its size: people do not write such text"
 
 GZIP, ZIP = b"\x1f\x8b", b"PK\x03\x04"
 # First bytes of files that cannot be read here: a description of the file, and advice.
 OTHERS = {
-    **dict.fromkeys((GZIP, ZIP), "is packed twice: unpack it once"),
-    b"BZh": "is packed with bzip2: unpack it (bunzip2 FILE)",
-    b"\xfd7zXZ": "is packed with xz: unpack it (unxz FILE)",
-    b"\x28\xb5\x2f\xfd": "is packed with zstd: unpack it (unzstd FILE)",
-    b"PK\x05\x06": "is a zip file that holds nothing",
-    b"7z\xbc\xaf": "is packed with 7-Zip: unpack it (7z x FILE)",
-    b"Rar!": "is packed with RAR: unpack it (unrar x FILE)",
-    b"PAR1": "is Parquet, no text: read texts with labels by thincdialog.Dataset.v1, and "
-    "conversations by thincdialog.JSONLayout.v1, from a name that ends in .parquet",
-    b"ARROW1": "is Arrow, no text: read it by thincdialog.Dataset.v1",
-    b"SQLite format 3": "is a database of SQLite: export its table as CSV",
-    b"\xd0\xcf\x11\xe0": "is an old file of Excel or Word: save it as CSV (UTF-8) or text",
+    **dict.fromkeys((GZIP, ZIP), "is compressed twice: unpack it once"),
+    b"BZh": "is compressed with bzip2: unpack it (bunzip2 FILE)",
+    b"\xfd7zXZ": "is compressed with xz: unpack it (unxz FILE)",
+    b"\x28\xb5\x2f\xfd": "is compressed with zstd: unpack it (unzstd FILE)",
+    b"PK\x05\x06": "is an empty zip file",
+    b"7z\xbc\xaf": "is a 7-Zip archive: unpack it (7z x FILE)",
+    b"Rar!": "is a RAR archive: unpack it (unrar x FILE)",
+    b"PAR1": "is a Parquet file, not text: let its name end in .parquet, and read texts with "
+    "labels with thincdialog.Dataset.v1, conversations with thincdialog.JSONLayout.v1",
+    b"ARROW1": "is an Arrow file, not text: read it with thincdialog.Dataset.v1",
+    b"SQLite format 3": "is an SQLite database: export its table as CSV",
+    b"\xd0\xcf\x11\xe0": "is an old Excel or Word file: save it as CSV (UTF-8) or text",
     b"%PDF": "is a PDF: save its text",
-    b"\x04\x22\x4d\x18": "is packed with lz4: unpack it (unlz4 FILE)",
-    **dict.fromkeys((b"\x89PNG", b"\xff\xd8\xff", b"GIF8"), "is an image, no text"),
-    b"\xba\x16\x4f\x2f": "is a model of fastText (.bin): give its .vec file",
-    **dict.fromkeys((b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05"), "is a pickle of Python, "
-                    "which could run code: write its values as text"),
+    b"\x04\x22\x4d\x18": "is compressed with lz4: unpack it (unlz4 FILE)",
+    **dict.fromkeys((b"\x89PNG", b"\xff\xd8\xff", b"GIF8"), "is an image, not text"),
+    b"\xba\x16\x4f\x2f": "is a fastText model (.bin): give its .vec file",
+    **dict.fromkeys((b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05"), "is a Python pickle, "
+                    "which could run code: save its values as text"),
 }  # fmt: skip
-TAR = "is a tar archive: unpack it (tar xf FILE), and give a file or folder of it"
+TAR = "is a tar archive: unpack it (tar xf FILE), and give a file or folder from it"
 
 
 def most_unpacked(size: int) -> int:
@@ -74,7 +74,7 @@ def unpacked(stream: Any, path: object) -> Iterator[BinaryIO]:
     try:
         if stream.peek(4).startswith(ZIP):
             if not stream.seekable():
-                raise DataError(path, "is a zip file in a pipe: give its path")
+                raise DataError(path, "is a zip file in a pipe: give the path of the file")
             with ZipFile(stream) as archive, archive.open(_member(archive, path)) as inner:
                 yield _checked(io.BufferedReader(inner, 1 << 18), path)
         elif stream.peek(2).startswith(GZIP):
@@ -83,7 +83,7 @@ def unpacked(stream: Any, path: object) -> Iterator[BinaryIO]:
         else:
             yield _checked(stream, path)
     except NotImplementedError as error:
-        raise DataError(path, f"the zip file is packed in an unusual way ({error})") from None
+        raise DataError(path, f"the zip file uses an unsupported feature ({error})") from None
 
 
 def _checked(stream: Any, path: object) -> BinaryIO:
@@ -103,7 +103,7 @@ def _member(archive: ZipFile, path: object) -> ZipInfo:
     """
     members = [member for member in archive.infolist() if not member.is_dir()]
     if any(member.filename == "[Content_Types].xml" for member in members):
-        raise DataError(path, "is a file of Excel or Word: save it as CSV (UTF-8) or text")
+        raise DataError(path, "is an Excel or Word file: save it as CSV (UTF-8) or text")
     shown = [member for member in members if not HIDDEN.search(member.filename)]
     data = [member for member in shown if is_data(member.filename)] or shown
     if len(data) != 1:

@@ -25,7 +25,7 @@ ALIASES = {
 # Matches a line that cannot be read but ends an episode.
 LAST = re.compile(r"(^|\t)episode_done:(true|1)(\t|$)", re.IGNORECASE)
 
-HINT = r"in it \n, \t and __PIPE__ mean a line end, a tab and a bar"
+HINT = r"in this format, \n, \t and __PIPE__ mean a line end, a tab and a bar"
 # ParlAI's order of fields; other fields come after these.
 ORDER = ("source_id", "text", "labels", "label_candidates", "episode_done", "reward")
 
@@ -69,7 +69,7 @@ def read_parlai_text(path: File, at: Optional[Bookmark] = None) -> Iterator[Epis
             episode, is_bad = [], False
     if episode and not is_bad:
         if not number and len(episode) > 1:
-            text = "no line has episode_done:True, so its lines are one episode"
+            text = "no line has episode_done:True, so all lines are one episode"
             at.counts.note = f"{text} of {len(episode):,} turns"
         yield episode
     elif not number:
@@ -85,19 +85,19 @@ def _message(line: str, at: Bookmark) -> Message:
         meant = _meant(key)
         if meant:
             text = f"the field '{key}' is unknown; did you mean '{meant}'?"
-            raise at.error(f"{text} If not, give it a name of its own")
+            raise at.error(f"{text} If not, rename it")
         if key in message or (key == "id" and "source_id" in message):
-            raise at.error(f"the field '{key}' is there twice")
+            raise at.error(f"the field '{key}' occurs twice")
         message["source_id" if key == "id" else key] = _value(key, value, at)
     if "eval_labels" in message:
-        raise at.error("has 'eval_labels': write 'labels', whatever the split")
+        raise at.error("has 'eval_labels': write 'labels' in all splits")
     if tolerance().unlabelled and message.get("labels") == [""]:
         del message["labels"]
     for key in ("text",) if tolerance().unlabelled else ("text", "labels"):
         if key not in message:
             hint = f"add {key}:... to the line"
             if f" {key}:" in line:
-                hint = f"put a tab, and no blanks, before {key}:..."
+                hint = f"put a tab, not spaces, before {key}:..."
             raise at.error(f"the field '{key}' is missing; {hint}")
     return message
 
@@ -147,14 +147,14 @@ def parlai_lines(episode: Episode, name: str) -> List[str]:
         values = {"id" if field == "source_id" else field: message[field] for field in fields}
         for key, value in values.items():
             if set(key) & set("\t\n:") or _meant(key) or key == "eval_labels":
-                raise ValueError(f"a field cannot be called {short(key)} there")
+                raise ValueError(f"{short(key)} cannot be the name of a field there")
             back = _value(key, _escaped(value), Bookmark())
             if back != value:
                 text = f"'{key}' {short(value, 40)} would be read as {short(back, 40)}"
                 raise ValueError(f"{text} ({HINT})")
         lines.append("\t".join(f"{key}:{_escaped(value)}" for key, value in values.items()))
         if "\0" in lines[-1] or lines[-1].endswith("\r"):
-            raise ValueError("it has a NUL, or a CR before a line end")
+            raise ValueError("it has a NUL character, or a CR before a line end")
     return lines
 
 

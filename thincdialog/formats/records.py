@@ -83,7 +83,8 @@ class Located(NamedTuple):
         if not isinstance(self.value, str):
             texts = self.value.items() if isinstance(self.value, dict) else ()
             names = [name for name, one in texts if isinstance(one, str)]
-            hint = f": in a layout, '*.{names[-1]}' takes a text of each" if names else ""
+            name = names[-1] if names else ""
+            hint = f": in a layout, '*.{name}' takes the '{name}' of each element" if name else ""
             raise self.error(f"is {kind(self.value)}, not a string{hint}")
         return self.value
 
@@ -107,10 +108,10 @@ class Located(NamedTuple):
             names = [str(name) for name in value]
             have = ", ".join(short(name, 30) for name in names[:8]) or "nothing"
             hint = f"; {NO_HEADER}" if suffix_of(self.path) in (".csv", ".tsv") else ""
-            return self.error(f"has no '{step}'{nearest(step, names)} (there is: {have}){hint}")
+            return self.error(f"has no '{step}'{nearest(step, names)} (found: {have}){hint}")
         if isinstance(value, list):
             return self.error(f"has no element {step}: it is a list of {len(value)}")
-        return self.error(f"is {kind(value)}, so there is no '{step}' in it")
+        return self.error(f"is {kind(value)}, so it has no '{step}'")
 
 
 def read_records(
@@ -149,7 +150,7 @@ def _place_of(layout: CorpusLayout, split: Optional[str], path: str) -> str:
         return where
     split = split or ("test" if "test" in where else list(where)[-1])
     if split not in where:
-        text = f"the layout has no 'records' for '{split}' (there is: {', '.join(where)})"
+        text = f"the layout has no 'records' for '{split}' (found: {', '.join(where)})"
         raise DataError(path, text)
     return where[split]
 
@@ -178,6 +179,6 @@ def _located(
         elements = (found.inside(key, one, key) for key, one in found.value.items())
         return iter([found]) if is_record else elements
     if "" not in where.split(" | "):
-        text = f"holds JSON lines: the layout's 'records' ({where}) has no meaning in it"
+        text = f"holds JSON lines, but the layout's 'records' ({where}) is for a single value"
         raise DataError(path, text)
     return (Located(row, path, number) for number, row in read_json_lines(path, at))

@@ -28,8 +28,8 @@ def of_split(
     path (object): The file.
     at (Bookmark): Position where reading begins; collects the errors of rows that lack the column
         or name an unknown split.
-    RAISES (DataError): If no row of the whole file is of the split, or a row cannot be read and
-        must not be left out.
+    RAISES (DataError): If no row of the whole file belongs to the split, or a row cannot be read
+        and must not be left out.
     """
     seen: Dict[str, None] = {}
     is_empty = at.is_at_begin
@@ -44,4 +44,5 @@ def of_split(
         elif len(seen) < 8:
             seen[value] = None
     if is_empty and seen:
-        raise DataError(path, f"no row is of the split '{split}' ({', '.join(map(short, seen))})")
+        found = ", ".join(map(short, seen))
+        raise DataError(path, f"no row belongs to the split '{split}' (found: {found})")

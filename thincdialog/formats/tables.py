@@ -49,7 +49,7 @@ def read_table(
         fitting = _fitting(lines.first, fields)
         is_tsv = "\t" in fitting or not fitting
     if is_tsv:
-        kind, hint, at.delimiter = "tsv", "a text must hold no tab or line break", None
+        kind, hint, at.delimiter = "tsv", "a text must contain no tab or line break", None
         read = partial(csv.reader, lines, delimiter="\t", quoting=csv.QUOTE_NONE)
     else:
         delimiter = at.delimiter = delimiter or find_delimiter(lines.first, columns, fields)
@@ -190,4 +190,4 @@ def missing(field: str, names: Iterable[str], what: str) -> str:
     """
     names = list(names)
     have = ", ".join(short(name, 30) for name in names[:10]) or "none"
-    return f"the {what} '{field}' is missing{nearest(field, names)} (there is: {have})"
+    return f"the {what} '{field}' is missing{nearest(field, names)} (found: {have})"

@@ -172,7 +172,7 @@ def read_text(path: Union[str, Path], at: Optional[Bookmark] = None, most: int =
         raise DataError(path, TOO_LARGE)
     if len(content) > most:
         text = f"holds more than {most >> 20:,} MB, too much to read as a whole"
-        raise DataError(path, f"{text}: make it JSON lines (.jsonl), one record a line")
+        raise DataError(path, f"{text}: convert it to JSON lines (.jsonl), one record per line")
     try:
         return content.decode(encoding).removeprefix("\ufeff")
     except UnicodeDecodeError as error:
@@ -185,7 +185,7 @@ def read_json_lines(path: File, at: Bookmark) -> Iterator[Tuple[int, Dict[str, A
 
     path (File): The file.
     at (Bookmark): Position to begin at, see ``read_lines``.
-    RAISES (DataError): As ``read_lines``, or if a line holds no JSON object.
+    RAISES (DataError): As ``read_lines``, or if a line is not a JSON object.
     """
     for number, line in read_lines(path, at):
         if not line or line.isspace():
@@ -203,12 +203,12 @@ def json_object(path: object, number: int, line: str) -> Dict[str, Any]:
 
     path (object): The file.
     number (int): Number of the line.
-    RAISES (DataError): If the line is no JSON object.
+    RAISES (DataError): If the line is not a JSON object.
     """
     try:
         value = parse_json(line)
     except json.JSONDecodeError as error:
-        text = f"not valid JSON at column {error.colno}: {error.msg}; it reads {short(line)}"
+        text = f"not valid JSON at column {error.colno}: {error.msg}; the line is {short(line)}"
         raise DataError(path, text, number) from None
     except ValueError as error:
         raise DataError(path, f"not readable as JSON: {error}", number) from None
@@ -289,10 +289,10 @@ def opened(path: Union[str, Path], at: Optional[Bookmark] = None) -> Iterator[Tu
                 yield content, encoding
             after = before if str(path) == STDIN else os.stat(path)
             if not os.path.samestat(before, after) or before.st_size != after.st_size:
-                raise DataError(path, "changed while it was read: begin again when it is whole")
+                raise DataError(path, "changed while it was read: start again when it is complete")
     except (EOFError, gzip.BadGzipFile, BadZipFile, zlib.error) as error:
         line = at.end[1] if at and at.end[1] else None
-        text = f"the packed data is damaged or cut off{' after this line' if line else ''}"
+        text = f"the compressed data is damaged or cut off{' after this line' if line else ''}"
         raise DataError(path, f"{text} ({error}): copy the file again", line) from None
     except OSError as error:
         raise _unreadable(path, error) from None
@@ -358,9 +358,7 @@ def _not_text(raw: bytes, error: UnicodeDecodeError, encoding: str, at: Optional
     begin = raw.rfind(b"\n", 0, error.start) + 1
     text = f"not {encoding.upper()}: byte {error.start - begin + 1} is 0x{raw[error.start]:02x}"
     if encoding.upper() != "UTF-8":
-        return (
-            f"{text}; see that {'--encoding' if has_flags else repr('encoding')} names the file's"
-        )
+        return f"{text}; check that {'--encoding' if has_flags else repr('encoding')} fits the file"
     what, name, others = "Latin-1 or Windows-1252?", "cp1252", ""
     # In languages with Latin letters, several non-ASCII letters in a row are unusual.
     if re.search(rb"[\x80-\xff]{3}", raw[begin:].partition(b"\n")[0]):
@@ -372,18 +370,19 @@ def _not_text(raw: bytes, error: UnicodeDecodeError, encoding: str, at: Optional
 def _unreadable(path: Union[str, Path], error: OSError) -> DataError:
     if isinstance(error, IsADirectoryError):
         if (Path(path) / "state.json").is_file():
-            return DataError(path, "is a folder of datasets: read it with thincdialog.Dataset.v1")
-        text = "is a directory: give the file in it"
+            text = "is a folder that the library datasets has saved: read it with "
+            return DataError(path, f"{text}thincdialog.Dataset.v1")
+        text = "is a directory: give a file in it"
         if not any(is_data(name) for name in os.listdir(path)):
             text += f" (none here ends in one of {', '.join(DATA_SUFFIXES)})"
         return DataError(path, text)
     if isinstance(error, FileNotFoundError):
         if os.path.islink(path):
-            return DataError(path, f"is a link to {os.readlink(path)}, where there is no file")
+            return DataError(path, f"is a link to {os.readlink(path)}, which does not exist")
         folder, name = Path(path).parent, Path(path).name
         where = "" if folder.is_absolute() else f" in {folder.absolute()}"
         where += ", where the command runs" * (folder == Path())
-        tilde = "; only a shell replaces ~: write the folder out" * str(path).startswith("~")
+        tilde = "; only a shell expands ~: write the full path" * str(path).startswith("~")
         try:
             return DataError(path, f"file not found{where}{nearest(name, os.listdir(folder))}")
         except OSError:

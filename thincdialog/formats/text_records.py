@@ -67,7 +67,7 @@ def _matched(path: str, layout: CorpusLayout, at: Bookmark) -> Iterator[Tuple[Sp
         elif isinstance(line, LostLine):
             at.refuse(line.error)
         elif not waiting or not layout.is_conversation or (n_blank and layout.group == "$key"):
-            at.refuse(at.error(f"does not fit the layout's 'pattern': {short(line)}"))
+            at.refuse(at.error(f"does not match the layout's 'pattern': {short(line)}"))
         elif isinstance(layout.text, str) and layout.text in waiting[1][1]:
             waiting[1][1][layout.text] += "\n" * (n_blank + 1) + line
         n_blank = 0

@@ -36,7 +36,7 @@ def read_word_vectors(path: str, wanted: Container[bytes], width: int) -> Iterat
     RAISES (DataError): If the file is missing, malformed, cut off, or of another width.
     """
     if os.path.exists(path) and not os.path.isfile(path):
-        raise DataError(path, "is no plain file: save the vectors as one, which is read twice")
+        raise DataError(path, "is not a plain file: save the vectors as one; it is read twice")
     with opened(path) as (file, _):
         yield from _read(path, file, wanted, width)
 
@@ -68,7 +68,7 @@ def check_width(path: str, found: int, width: int) -> None:
     RAISES (DataError): If the widths differ.
     """
     if found != width:
-        text = f"has vectors of {found} numbers, but the table's are {width} wide"
+        text = f"has vectors of width {found}, but the table has width {width}"
         raise DataError(path, f"{text}: set embed_width (or width) to {found} in [agent.model]")
 
 

@@ -71,7 +71,7 @@ def distill(
     if width < 1:
         raise DialogError(f"width = {width}, expected 1 or more")
     if output.exists():
-        raise OutputError(f"{output}  is there already. Choose another name.")
+        raise OutputError(f"{output}  already exists. Choose another name.")
     read_folder(encoder)
     counts = Counter(
         word
