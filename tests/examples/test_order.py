@@ -197,7 +197,7 @@ def test_order_has_no_place_between_an_act_and_its_reply():
     copy = make_teacher([2, 2]).clone()
     assert copy.place() is None
     copy.act()
-    with pytest.raises(ProtocolError, match=r"the reply to act\(\) must come before"):
+    with pytest.raises(ProtocolError, match=r"give the reply to act\(\) before saving the state"):
         copy.place()
 
 

@@ -310,7 +310,7 @@ def test_debug_data_warns_of_what_is_skipped_and_says_what_is_held_out(intents, 
     )
     train, dev = report.splits
     assert train.n_examples + dev.n_examples == 59
-    assert dev.held_out == "25 % of the training conversations, drawn by dev_seed 0"
+    assert dev.held_out == "25 % of the training conversations, drawn with dev_seed 0"
     assert json.loads(json.dumps(report.as_dict()))["splits"][0]["skipped"][0]["n_skipped"] == 1
     with pytest.raises(BadDataError, match="train.jsonl  1 problem"):
         debug_data(INTENTS, overrides={**changes, "tasks.intents.max_bad_share": 0.0})

@@ -84,13 +84,13 @@ def test_held_out_and_other_options_of_files_are_checked(name, options, text, te
 
 def test_held_out_split_without_examples_is_an_error_that_names_the_share(teacher):
     made = teacher("LabelledText", dev_share=0.0001)
-    about = "0.01 % of the training conversations, drawn by dev_seed 0"
+    about = "0.01 % of the training conversations, drawn with dev_seed 0"
     with pytest.raises(DataError, match=rf"'dev' has no examples \({about}\): set a larger share"):
         list(made.for_split("dev").examples())
 
 
 def test_held_out_splits_are_described(teacher):
     made = teacher("LabelledText", dev_share=0.125)
-    assert made.data["dev"].about() == "12.5 % of the training conversations, drawn by dev_seed 0"
+    assert made.data["dev"].about() == "12.5 % of the training conversations, drawn with dev_seed 0"
     assert made.data["train"].about().startswith("87.5 %")
     assert teacher("LabelledText").data["train"].about() == "" and HeldOut().splits == []

@@ -166,7 +166,7 @@ def test_ml_datasets_refuses_unknown_loaders_and_arguments():
     "given, message",
     [
         ((([1, 2], [3]), ([], [])), "2 inputs, but 1 labels"),
-        (([(object(), "x")], []), "cannot make a message of '<object"),
+        (([(object(), "x")], []), "cannot make a message from '<object"),
     ],
 )
 def test_ml_datasets_refuses_unusable_data(loader, given, message):

@@ -145,7 +145,7 @@ def test_mix_tasks_invalid_weights(weights, problem):
 
 def test_mix_tasks_other_mistakes():
     tasks = {"news": make_teacher([1]), "macro": make_teacher([1])}
-    with pytest.raises(ConfigError, match="the name that reports give"):
+    with pytest.raises(ConfigError, match="the name that reports use"):
         mix_tasks(tasks)
     with pytest.raises(ConfigError, match="'unit' is 'word' - choose one of: episodes"):
         mix_tasks({"a": make_teacher([1])}, unit="word")

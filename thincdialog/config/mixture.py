@@ -26,7 +26,7 @@ def check_task_names(checker: "Checker") -> None:
         checker.add(("tasks",), text, 'it begins with: @teachers = "..."')
     for name, meaning in TAKEN.items():
         if name in tasks and len(tasks) > 1:
-            text = f"[tasks.{name}] has the name that reports give to {meaning}"
+            text = f"[tasks.{name}] has the name that reports use for {meaning}"
             checker.add(("tasks", name), text, "choose another one")
 
 

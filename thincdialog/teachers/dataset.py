@@ -166,7 +166,7 @@ class DatasetRows:
         wrong = wrong_list(message)
         if wrong:
             found = f"'{wrong}' is {short(message[wrong])}, not a list of strings"
-            hint = f'set label_field = "{wrong}" if it is the label, or else rename it'
+            hint = f'set label_field = "{wrong}" if it is the label; otherwise, rename it'
             raise self._error(number, f"{found}: {hint}")
         message["id"] = str(message["id"]) if "id" in message else f"{number}/0"
         return [message]
@@ -191,7 +191,7 @@ class IteratedRows(DatasetRows):
         if not isinstance(dataset, Iterable):
             raise DataError(self.origin, f"is {short(dataset)}: expected an iterable of rows")
         if iter(dataset) is dataset:
-            text = "can be gone through only once: give a list, or an object with __iter__"
+            text = "is an iterator, which can be read only once: give a list or another iterable"
             raise DataError(self.origin, text)
         return dataset
 

@@ -92,7 +92,7 @@ class FileOptions:
             problems.append(Problem("", f"'{name}' of {self.teacher} {text}", hint))
 
         if not 0.0 <= self.max_bad_share <= 1.0:
-            refuse("max_bad_share", f"is {self.max_bad_share}", "give 0.0 or more, 1.0 at most")
+            refuse("max_bad_share", f"is {self.max_bad_share}", "give 0.0 to 1.0")
         try:
             check_encoding(self.encoding or "utf-8")
         except LookupError:

@@ -52,13 +52,13 @@ class HeldOut:
         for name, split in (("dev_share", "dev"), ("test_share", "test")):
             share = getattr(self, name)
             if not 0.0 <= share < 1.0:
-                found.append((name, f"is {share}", "give 0.0 or more, less than 1.0"))
+                found.append((name, f"is {share}", "give 0.0 or more, but less than 1.0"))
             elif share and given.get(split) is not None:
                 text = f"is given together with '{split}'"
                 found.append((name, text, f"set {name} = 0.0, or {split} = null"))
         if not found and self.dev_share + self.test_share >= 1.0:
-            text = f"is {self.dev_share} and 'test_share' {self.test_share}"
-            found.append(("dev_share", text, "nothing is left to train on"))
+            text = f"is {self.dev_share} and 'test_share' is {self.test_share}"
+            found.append(("dev_share", text, "lower them, or nothing is left to train on"))
         return [Problem("", f"'{name}' of {teacher} {text}", hint) for name, text, hint in found]
 
     def split_of(self, episode: Episode) -> str:
@@ -79,4 +79,4 @@ class HeldOut:
             return ""
         shares = {"dev": self.dev_share, "test": self.test_share}
         share = shares.get(split, 1.0 - self.dev_share - self.test_share)
-        return f"{100 * share:.3g} % of the training conversations, drawn by dev_seed {self.seed}"
+        return f"{100 * share:.3g} % of the training conversations, drawn with dev_seed {self.seed}"

@@ -69,7 +69,7 @@ def MLDatasets(
     @lru_cache(maxsize=1)
     def loaded() -> List[List[Message]]:
         if _unpickles(function) and not are_allowed():
-            text = "this loader unpickles files, of which any can run code on your machine"
+            text = "this loader unpickles files, and a pickle can run any code on your machine"
             raise DataError(origin, f"{text}: if you trust them, {HOW}")
         found: Set[str] = set()
         classes: List[str] = []  # One list in all messages, filled when all labels are known.
@@ -139,7 +139,7 @@ def _load(function: Callable, given: Dict[str, Any], seed: int, origin: str) -> 
         return list(loaded) if isinstance(loaded, tuple) else [list(loaded)]
     except URLError as error:
         text = f"the data could not be downloaded ({error.reason}): connect to the network once"
-        raise DataError(origin, f"{text}, or give the place of a copy in 'arguments'") from None
+        raise DataError(origin, f"{text}, or give the path of a copy in 'arguments'") from None
     except Exception as error:  # Loaders raise any error that occurs when they parse files.
         text = f"the loader failed with {type(error).__name__}: {error}"
         raise DataError(origin, text) from error
@@ -154,7 +154,7 @@ def _pairs(part: Any, limit: int, origin: str) -> Iterator[Tuple[Any, Any]]:
     if isinstance(part, tuple) and len(part) == 2:
         inputs, labels = part
         if len(inputs) != len(labels):
-            text = f"the loader gives {len(inputs)} inputs, but {len(labels)} labels"
+            text = f"the loader returned {len(inputs)} inputs, but {len(labels)} labels"
             raise DataError(origin, text)
         part = zip(inputs, labels)
     return islice(part, limit or None)
@@ -169,7 +169,7 @@ def _message(item: Any, labels: List[str], has_tags: bool, origin: str) -> Messa
     if isinstance(item, (list, tuple, np.ndarray)):
         is_pair = not has_tags and all(isinstance(part, str) for part in item)
         return Message(text=("\n" if is_pair else " ").join(map(str, item)), labels=labels)
-    raise DataError(origin, f"cannot make a message of {short(item)}: expected text or an array")
+    raise DataError(origin, f"cannot make a message from {short(item)}: expected text or an array")
 
 
 def _is_sequence(value: Any) -> bool:

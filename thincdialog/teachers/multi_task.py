@@ -136,7 +136,7 @@ def _name_problems(names: List[str]) -> List[Problem]:
     if not names:
         return [Problem("", "[tasks] has no task", "give one or more")]
     if MACRO in names and len(names) > 1:
-        text = f"[tasks.{MACRO}] has the name that reports give to the mean over tasks"
+        text = f"[tasks.{MACRO}] has the name that reports use for the mean over tasks"
         return [Problem("", text, "choose another name")]
     return []
 
@@ -158,7 +158,7 @@ def _weight_problems(names: List[str], weights: Optional[Mapping[str, float]]) -
             problems.append(Problem("", text, f"add: {name} = 1; 0 leaves the task out"))
     if not problems and not any(weights.values()):
         text = "[mixture.weights] are all 0"
-        problems.append(Problem("", text, "give a task more, or nothing is shown"))
+        problems.append(Problem("", text, "set one above 0, or no example is used"))
     return problems
 
 

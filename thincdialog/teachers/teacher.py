@@ -325,7 +325,7 @@ class Teacher(Agent):
         RAISES (ProtocolError): If episodes have several turns.
         """
         if not self.is_single_turn:
-            text = "needs episodes of a single turn: use copies, or flatten them."
+            text = "needs episodes of a single turn: use clones, or flatten the episodes."
             raise ProtocolError(f"{self.id}.set_batches() {text}")
         self._windows = Windows(batcher, measure)
 
@@ -346,7 +346,7 @@ class Teacher(Agent):
         if self._batch is not None:
             raise self._unanswered("batch_act", "batch_observe")
         if self._windows is None:
-            text = "was called before set_batches(): say which batches."
+            text = "was called before set_batches(): set a batcher first."
             raise ProtocolError(f"{self.id}.batch_act() {text}")
         batch = self._windows.next(order)
         if not len(batch.rows):
@@ -389,7 +389,7 @@ class Teacher(Agent):
         """
         if self._waits or self._batch is not None:
             call = "act" if self._batch is None else "batch_act"
-            raise ProtocolError(f"{self.id}: the reply to {call}() must come before the state.")
+            raise ProtocolError(f"{self.id}: give the reply to {call}() before saving the state.")
         if self._row >= self._end or self._run is not self.order.run:
             return None
         return self.order.place(self._block, self._row, self._end)
@@ -480,12 +480,12 @@ class Teacher(Agent):
 
     def _unanswered(self, call: str, missing: str) -> ProtocolError:
         return ProtocolError(
-            f"{self.id}.{call}() was called twice: call {missing}() with the reply between."
+            f"{self.id}.{call}() was called twice: call {missing}() with the reply in between."
         )
 
     def _past_end(self, call: str) -> ProtocolError:
         return ProtocolError(
-            f"{self.id}.{call}() was called past the end of the epoch: ask epoch_done() first, "
+            f"{self.id}.{call}() was called past the end of the epoch: check epoch_done() first, "
             "and call start_epoch() to continue."
         )
 

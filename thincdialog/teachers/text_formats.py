@@ -64,7 +64,7 @@ def LabelledText(
     check_delimiter(options.teacher, delimiter)
     if label_field == [] or label_separator == "":
         text = f"'label_field' or 'label_separator' of {options.teacher} is empty"
-        raise ConfigError([Problem("", text, "name a column, or leave it out")])
+        raise ConfigError([Problem("", text, "name a column, or leave out the setting")])
     label_fields = [label_field] if isinstance(label_field, str) else label_field
     if columns is not None and not {text_field, *label_fields} <= set(columns):
         hint = f"name {' and '.join(map(repr, [text_field, *label_fields]))} in it"
