@@ -251,7 +251,11 @@ WRONG = {
         r"code.py:\d+  Own.starts is a list of 3 \(\[1, 2",
         1,
     ),
-    "starts fall": (*store(starts="[0, 3, 2]"), r"Own.starts is a list .* from 0 on, rising", 1),
+    "starts fall": (
+        *store(starts="[0, 3, 2]"),
+        r"Own.starts is a list .* in ascending order from 0",
+        1,
+    ),
     "no starts": (
         *store(starts="None\n    del starts"),
         r"code.py:\d+  Own has no 'starts'",

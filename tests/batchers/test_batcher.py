@@ -107,7 +107,7 @@ def test_batcher_fit_that_changes_nothing_is_the_same_object():
 
 def test_batcher_fit_names_the_first_row_that_does_not():
     lengths = lengths_of([(5, 5), (15, 6), (30, 30)])
-    with pytest.raises(OversizeError, match="row 1 has 21 words, a batch holds 20") as error:
+    with pytest.raises(OversizeError, match="row 1 has 21 words, but a batch holds 20") as error:
         Padded(20, oversize="error").fit(lengths, 20)
     assert (error.value.row, error.value.length, error.value.limit) == (1, 21, 20)
 
@@ -176,9 +176,9 @@ class Given(Batcher):
         ([[0, 1], [2]], ""),
         ([[0, 1], [2, 3], [3]], "1 are returned more than once, such as row 3"),
         ([[0, 1], [2, 2]], ""),
-        ([[1, 2], [3, 4]], "there is no row 4, they are counted from 0"),
+        ([[1, 2], [3, 4]], "there is no row 4 (rows are counted from 0)"),
         ([[0, 1], [2, -1]], ""),
-        ([[0, 1], [2, 3], []], "and no batch without rows: 1 have none"),
+        ([[0, 1], [2, 3], []], "and no batch without rows, but 1 have none"),
         ([[0.0, 1.0], [2.0, 3.0]], "as a list of arrays of whole numbers (int)"),
         ([[True, True, False, False]], ""),
         ([[[0, 1], [2, 3]]], ""),

@@ -59,7 +59,7 @@ def test_label_noise_takes_given_labels_and_candidates():
 
 
 def test_label_noise_without_other_labels_is_an_error():
-    with pytest.raises(DataError, match="example '0/0' cannot get a wrong label.*some 'labels'"):
+    with pytest.raises(DataError, match="example '0/0' cannot get a wrong label.*set 'labels'"):
         labels(LabelNoise(1.0), [("a", "x"), ("b", "x")])
 
 

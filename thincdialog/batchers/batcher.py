@@ -61,7 +61,7 @@ class Batcher:
         if name in ("sizes", "buffer"):
             raise PlanError(
                 f"{place_of(type(self))} has no {name}: call super().__init__(sizes, buffer) in "
-                "its __init__(), sizes such as Sizes(32)"
+                "its __init__(), with sizes such as Sizes(32)"
             )
         raise AttributeError(f"{type(self).__name__} has no attribute '{name}'")
 
@@ -74,7 +74,7 @@ class Batcher:
         RETURNS (List[np.ndarray]): Numbers of the rows of each batch, int64. Each row must be in
             exactly one batch.
         """
-        raise PlanError(f"{place_of(type(self))} has no plan(lengths, limit, rng): give it one")
+        raise PlanError(f"{place_of(type(self))} has no plan(lengths, limit, rng): add this method")
 
     def window(self, step: int) -> Tuple[int, int]:
         """Return the maximum size of the next batches, and the number of batches for which this
@@ -121,7 +121,7 @@ class OversizeError(ValueError):
     """
 
     def __init__(self, row: int, length: int, limit: int):
-        super().__init__(f"row {row} has {length} words, a batch holds {limit}")
+        super().__init__(f"row {row} has {length} words, but a batch holds {limit}")
         self.row = row
         self.length = length
         self.limit = limit
@@ -183,7 +183,7 @@ def plan_order(
     try:
         sizes = [len(batch) for batch in batches]
         if 0 in sizes:
-            raise _plan_error(batcher, f"and no batch without rows: {sizes.count(0)} have none")
+            raise _plan_error(batcher, f"and no batch without rows, but {sizes.count(0)} have none")
         order = np.concatenate(batches) if len(sizes) else np.zeros(0, dtype=np.int64)
         if order.ndim != 1 or len(sizes) and order.dtype.kind not in "iu":
             raise TypeError
@@ -199,7 +199,7 @@ def _what_is_wrong(order: np.ndarray, n_rows: int) -> str:
     """Describe the first mistake of a plan, with a row as an example."""
     beyond = order[(order < 0) | (order >= n_rows)]
     if len(beyond):
-        return f"there is no row {beyond[0]}, they are counted from 0"
+        return f"there is no row {beyond[0]} (rows are counted from 0)"
     times = np.bincount(order, minlength=n_rows)
     what, rows = "missing", times == 0
     if not rows.any():

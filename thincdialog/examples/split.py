@@ -104,12 +104,12 @@ class Split:
         self.encoding: Optional[Callable[[], Optional[Encoding]]] = None
         if isinstance(source, Store) and (mutators or candidates or streaming):
             text = f"the split '{name}' is a store, which cannot be changed"
-            raise ConfigError([Problem("", text, "leave out mutators, candidates and streaming")])
+            raise ConfigError([Problem("", text, "remove mutators, candidates and streaming")])
         if isinstance(source, Store):
             check_attributes(source)
             if "id" not in source.names:
                 text = f"the store of the split '{name}' has no field 'id'"
-                raise ConfigError([Problem("", text, "give it one")])
+                raise ConfigError([Problem("", text, "add this field")])
         elif not callable(self.source):
             text = f"the split '{name}' is {show(source)}"
             hint = "give a Store, or a function that yields episodes; IterableTeacher accepts lists"
@@ -531,7 +531,7 @@ class Split:
                     n = len(self.fixed_candidates or ())
                     text = (
                         f"the label {short(label)} of example {short(message['id'])} is not "
-                        f"among the {n} fixed candidates: add it to their file"
+                        f"among the {n} fixed candidates: add it to the file of candidates"
                     )
                     raise DataError(self.origin, text)
             message.pop("label_candidates", None)

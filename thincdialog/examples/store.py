@@ -63,7 +63,7 @@ class Store(Contract):
     has = {
         "names": Returned("the names of the fields", is_kind(list, tuple)),
         "starts": Returned(
-            "the first row of each episode: from 0 on, rising, and last the number of rows",
+            "the first row of each episode, in ascending order from 0, and then the number of rows",
             _are_starts,
         ),
     }

@@ -72,6 +72,6 @@ class LabelNoise:
                 return Message(message, labels=[wrong])
         others = [label for label in pool if label not in right]
         if not others:
-            text = f"example '{message.get('id')}' cannot get a wrong label: there is no other one"
-            raise DataError(split, f"{text}; give thincdialog.LabelNoise.v1 some 'labels'")
+            text = f"example '{message.get('id')}' cannot get a wrong label: there is no other"
+            raise DataError(split, f"{text}; set 'labels' of thincdialog.LabelNoise.v1")
         return Message(message, labels=[draws.choice(others)])
