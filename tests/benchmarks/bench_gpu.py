@@ -38,7 +38,6 @@ from bench_transformer import make_torch as make_torch_transformer
 from measuring import QUICK, ROOT, in_turns, medians
 
 from thincdialog.errors import DialogError
-from thincdialog.inspection.held_device import HeldDevice
 from thincdialog.inspection.trial import prepared
 from thincdialog.ops.choice import get_dialog_ops
 from thincdialog.ops.gpu import kernels
@@ -68,6 +67,14 @@ CASES = {
 }  # fmt: skip
 # Cases whose kernels are listed separately.
 TOLD = ("transformer ranker", "BiLSTM ranker")
+# Source of a kernel that keeps a GPU busy.
+HOLD = r"""
+extern "C" __global__ void hold(float* x, long long n) {
+    float y = x[0];
+    for (long long i = 0; i < n; i++) y = y * 0.999f + 0.001f;
+    x[0] = y;
+}
+"""
 
 
 class Size:
@@ -205,15 +212,51 @@ def _two_bags(ids, lengths):
     return ids[np.lexsort((is_history, examples)), 0].astype(np.int64), sizes
 
 
-class Card(HeldDevice):
-    """Time work with CUDA's events, on a GPU that is held until all of the work is queued. Seconds
-    are nan if that is not possible."""
+class Card:
+    """Time work with CUDA's events, while a kernel holds the GPU until all of the work is queued.
+    Seconds are nan if the hold ends before, for example because the work waits for the GPU.
+
+    fewest_turns, most_turns (int): Range of iterations of the kernel's loop, which take about 10 ms
+        to half a second.
+    """
+
+    fewest_turns, most_turns = 1 << 22, 1 << 28
 
     def __init__(self, cupy):
         self.is_real = not hasattr(cupy, "is_stand_in")
         if not self.is_real:
-            self.fewest_turns = min(self.fewest_turns, 8)
-        super().__init__(cupy)
+            self.fewest_turns, self.most_turns = min(self.fewest_turns, 8), min(self.most_turns, 8)
+        self.cupy, self._kernel = cupy, cupy.RawKernel(HOLD, "hold")
+        self._cell = cupy.zeros((1,), dtype="f")
+        self._turns = self.fewest_turns
+        # The first call compiles the kernel.
+        self._kernel((1,), (1,), (self._cell, np.int64(1)))
+
+    def event(self):
+        """Record an event that is done when the work queued so far is done."""
+        event = self.cupy.cuda.Event()
+        event.record()
+        return event
+
+    def between(self, first, last):
+        """Return the seconds between two events that are done."""
+        return self.cupy.cuda.get_elapsed_time(first, last) / 1e3
+
+    def time(self, work):
+        """Return the seconds of the work, which is repeated with a longer hold if the hold ended
+        too early."""
+        turns = self._turns
+        while turns <= self.most_turns:
+            self._kernel((1,), (1,), (self._cell, np.int64(turns)))
+            first = self.event()
+            work()
+            last, is_held = self.event(), not first.done
+            last.synchronize()
+            if is_held:
+                self._turns = turns
+                return self.between(first, last)
+            turns *= 2
+        return np.nan
 
     def seconds(self, work, n=1, pick=np.median):
         """Return the seconds of the work itself, repeated n times."""

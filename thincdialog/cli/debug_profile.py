@@ -22,15 +22,13 @@ by "self". Rows in parentheses are work outside the layers. A layer that is used
 places is timed in all of them. Names are cut to the width of your terminal; --json prints them
 in full. Writes nothing.
 
-On a GPU, the times are the GPU's busy times; the rest of a step, timed as in training, is its
-idle time. Busy times are measured while a kernel blocks the GPU until all kernels of the step
-are queued. "kernels" counts the kernels that a layer launches itself: our own, Thinc's and
-matrix products. A CuPy function counts as one; calls inside its compiled code are not seen."""
+On a GPU, the times are those of the host, which starts the GPU's work and does not wait for it
+until the end of each step."""
 
 HEADER = ("ms/step", "calls", "forward", "backward", "self", "total", "share")
-# Names of the kinds of GPU requests that are listed by source line.
-KINDS = {"waits": "wait", "from_host": "copy from the host", "to_host": "copy to the host"}
-MOST_LINES = 20
+ON_GPU = """These are times of the host. The GPU computes at the same time; "(wait for the GPU)" is
+the rest of its work. To time its kernels, use Nsight Systems with Thinc's with_nvtx_range, or
+cupyx.profiler."""
 # Minimum number of characters to keep of a name, and of the part of the model in it.
 LEAST_NAME, LEAST_PART = 20, 10
 
@@ -48,55 +46,28 @@ def run(arguments: argparse.Namespace) -> None:
         return
     print(table(_rows(found.parts, shutil.get_terminal_size().columns)))
     step = f"A step of {found.examples_per_step:.0f} examples takes {found.plain_ms:.2f} ms"
-    if found.device is None:
-        print(f"\n{step}; measured {found.step_ms:.2f} ms ({found.overhead:+.0%}).")
-    else:
-        print(f"\n{step}{_use(found.device)}")
+    print(f"\n{step}; measured {found.step_ms:.2f} ms ({found.overhead:+.0%}).")
+    if found.is_on_gpu:
+        print(ON_GPU)
     if found.eval_ms_per_example is not None:
         text = f"Evaluation takes {found.eval_ms_per_example:.3f} ms per example"
         if found.eval_examples and found.eval_share is not None:
             text += f"; evaluations of {found.eval_examples:,} examples\n"
             text += f"take {found.eval_share:.0%} of a run"
         print(text + ".")
-    if found.device is None and found.overhead > 0.2:
+    if found.overhead > 0.2:
         messages.warn("Measuring adds much overhead here: small layers look slower than they are.")
-
-
-def _use(device: Any) -> str:
-    """Describe the GPU use of a step, in sentences and a table of source lines."""
-    if device.busy_ms is None:
-        why = "the step waits for it" if device.waits else "it cannot be blocked for a whole step"
-        works = f". The GPU's busy time is unknown,\nbecause {why}; times of layers include gaps."
-    else:
-        works = (
-            f"; the GPU is busy for {device.busy_ms:.2f} ms\n"
-            f"of it, and idle for {device.idle_share:.0%}."
-        )
-    lines = [
-        works,
-        f"Kernels: {device.launches:g}. Waits: {device.waits:g}. "
-        f"Copies: {device.from_host:g} from the host ({device.from_host_bytes:,.0f} bytes), "
-        f"{device.to_host:g} to it ({device.to_host_bytes:,.0f}).",
-    ]
-    if device.lines:
-        rows = [["a step", "what", "line"]]
-        for each in device.lines[:MOST_LINES]:
-            rows.append([f"{each.times:g}", KINDS[each.kind], each.line])
-        lines += ["", table(rows)]
-    return "\n".join(lines)
 
 
 def _rows(parts: Sequence[Any], columns: int) -> List[List[str]]:
     """Return the header and a row for each part, fitted to the terminal's width."""
     known = [part for part in parts if part.calls]
     digits = 3 if all(part.total < 10 for part in known) else 2
-    is_on_gpu = bool(known) and known[0].launches is not None
-    numbers = [[*HEADER[1:2], *["kernels"] * is_on_gpu, *HEADER[2:]]]
+    numbers = [list(HEADER[1:])]
     for part in known:
         times = (part.forward, part.backward, part.own, part.total)
         cells = [f"{value:.{digits}f}" for value in times]
-        launches = [f"{part.launches:g}"] if is_on_gpu else []
-        numbers.append([f"{part.calls:g}", *launches, *cells, f"{part.share:.1%}"])
+        numbers.append([f"{part.calls:g}", *cells, f"{part.share:.1%}"])
     taken = sum(2 + max(map(len, column)) for column in zip(*numbers))
     room = max(columns - taken, LEAST_NAME)
     names = [HEADER[0], *(fitted(part.name, room) for part in known)]

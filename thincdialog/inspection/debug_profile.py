@@ -10,12 +10,13 @@ from ..errors import DialogError
 from ..evaluation.evaluate_agent import evaluate_agent
 from ..models.node_names import node_names
 from ..training.experiment import CodeLike, Overrides
-from .device_profile import DeviceUse, measure_on_device
 from .stopwatch import Spent, Stopwatch
 from .trial import Trial, prepared
 
 DATA, TEXT, LOSS, OPTIMIZER = "(data and world)", "(text to arrays)", "(loss)", "(optimizer)"
 PARTS = (DATA, TEXT, LOSS, OPTIMIZER)
+# On a GPU, the rest of its work after the host has started all of a step.
+GPU = "(wait for the GPU)"
 ENCODING = ("contexts", "labels", "pairs", "pack", "context_lengths", "label_lengths")
 # Number of steps before the measurement, which fill caches and allocate memory.
 WARM_UP = 3
@@ -34,8 +35,6 @@ class PartTime:
     own (float): Sum of ``forward`` and ``backward``.
     total (float): Time including inner layers.
     share (float): ``own`` as a fraction of the whole step; the fractions of all parts add up to 1.
-    launches (Optional[float]): On a GPU, number of kernels per step without inner layers; times are
-        then times of the GPU. None on the CPU.
     """
 
     name: str
@@ -45,13 +44,14 @@ class PartTime:
     own: float
     total: float
     share: float
-    launches: Optional[float] = None
 
 
 @dataclass
 class Profile:
     """Hold the result of ``debug_profile()``.
 
+    is_on_gpu (bool): Whether the model is on a GPU. All times are then times of the host, which
+        waits for the GPU at the end of each step: see ``GPU``.
     parts (List[PartTime]): Parts of a step, the slowest first.
     steps (int): Number of measured steps.
     examples_per_step (float): Mean number of examples in a step.
@@ -62,9 +62,9 @@ class Profile:
     eval_examples (Optional[int]): Number of examples of a whole evaluation, if known.
     eval_share (Optional[float]): Fraction of a run's time that evaluations take with the config's
         settings, if known.
-    device (Optional[DeviceUse]): Use of the GPU; None on the CPU.
     """
 
+    is_on_gpu: bool
     parts: List[PartTime]
     steps: int
     examples_per_step: float
@@ -73,7 +73,6 @@ class Profile:
     eval_ms_per_example: Optional[float] = None
     eval_examples: Optional[int] = None
     eval_share: Optional[float] = None
-    device: Optional[DeviceUse] = None
 
     @property
     def overhead(self) -> float:
@@ -110,7 +109,7 @@ def debug_profile(
 
 
 def measure(trial: Trial, steps: int) -> Profile:
-    """Make training steps, half of which are measured.
+    """Make training steps, every second of which is measured.
 
     trial (Trial): The experiment.
     steps (int): Number of steps with and without measurement each, after some warm-up steps.
@@ -119,14 +118,6 @@ def measure(trial: Trial, steps: int) -> Profile:
     gathered = trial.steps()
     for _ in range(WARM_UP):
         _step(trial, gathered)
-    is_on_gpu = trial.model.ops.device_type == "gpu"
-    profile = (_measure_gpu if is_on_gpu else _measure_cpu)(trial, gathered, steps)
-    gathered.close()  # type: ignore[attr-defined]
-    return profile
-
-
-def _measure_cpu(trial: Trial, gathered: Iterator[bool], steps: int) -> Profile:
-    """Measure every second step."""
     stopwatch = Stopwatch()
     seconds = {True: 0.0, False: 0.0}
     examples = 0
@@ -138,8 +129,10 @@ def _measure_cpu(trial: Trial, gathered: Iterator[bool], steps: int) -> Profile:
         else:
             _step(trial, gathered)
         seconds[is_measured] += time.perf_counter() - started
+    gathered.close()  # type: ignore[attr-defined]
     per_step = 1000 / steps
     return Profile(
+        is_on_gpu=_is_on_gpu(trial),
         parts=_parts(trial, stopwatch.spent, per_step),
         steps=steps,
         examples_per_step=examples / steps,
@@ -148,39 +141,16 @@ def _measure_cpu(trial: Trial, gathered: Iterator[bool], steps: int) -> Profile:
     )
 
 
-def _measure_gpu(trial: Trial, gathered: Iterator[bool], steps: int) -> Profile:
-    """Measure steps on a GPU; see ``measure_on_device``."""
-    examples: List[int] = []
-    watch, use, plain, seconds = measure_on_device(
-        trial.model.ops,
-        lambda: examples.append(_step(trial, gathered)),
-        lambda watch: _measured_step(trial, gathered, watch),
-        steps,
-    )
-    per_step = 1000 / steps
-    parts = _parts(trial, watch.spent, per_step)
-    for part in parts:
-        both = watch.launches[part.name] + watch.launches[f"{part.name} backward"]
-        part.launches = both / steps
-    return Profile(
-        parts=parts,
-        steps=steps,
-        examples_per_step=sum(examples) / steps,
-        step_ms=seconds * per_step,
-        plain_ms=plain * per_step,
-        device=use,
-    )
-
-
-def _step(trial: Trial, gathered: Iterator[bool]) -> int:
-    """Make a step without measuring, and return its number of examples."""
+def _step(trial: Trial, gathered: Iterator[bool]) -> None:
+    """Make a step without measuring."""
     next(gathered)
-    n_examples: int = trial.agent.n_gathered
     trial.agent.update(trial.optimizer)
-    return n_examples
+    if _is_on_gpu(trial):
+        _wait(trial)
 
 
 def _measured_step(trial: Trial, gathered: Iterator[bool], stopwatch: Stopwatch) -> int:
+    """Make a step, and return its number of examples."""
     agent: Any = trial.agent
     with ExitStack() as stack:
         stack.enter_context(stopwatch.timing_nodes(trial.model, node_names(trial.model)))
@@ -190,7 +160,17 @@ def _measured_step(trial: Trial, gathered: Iterator[bool], stopwatch: Stopwatch)
         stopwatch.time(DATA, next, gathered)
         examples: int = agent.n_gathered
         stopwatch.time(OPTIMIZER, agent.update, trial.optimizer)
+        if _is_on_gpu(trial):
+            stopwatch.time(GPU, _wait, trial)
     return examples
+
+
+def _is_on_gpu(trial: Trial) -> bool:
+    return bool(trial.model.ops.device_type == "gpu")
+
+
+def _wait(trial: Trial) -> None:
+    trial.model.ops.xp.cuda.get_current_stream().synchronize()
 
 
 def _parts(trial: Trial, spent: Dict[str, Spent], per_step: float) -> List[PartTime]:

@@ -41,14 +41,10 @@ class Stopwatch:
             self._running.pop()
             if self._running:
                 self._running[-1][1] += seconds
-            self._add_call(name, seconds, here[1])
-
-    def _add_call(self, name: str, seconds: float, inside: float) -> None:
-        """Add the time of a call, and of the timed calls inside it."""
-        spent = self.spent.setdefault(name, Spent())
-        spent.calls += 1
-        spent.total += seconds
-        spent.own += max(0.0, seconds - inside)
+            spent = self.spent.setdefault(name, Spent())
+            spent.calls += 1
+            spent.total += seconds
+            spent.own += max(0.0, seconds - here[1])
 
     @contextmanager
     def timing_nodes(self, model: Model, names: List[str]) -> Iterator[None]:

@@ -10,17 +10,6 @@ IS_13 = os.environ.get("CUPY_STAND_IN", "14") == "13"
 _listening = []
 
 
-class Clock:
-    """The clock of a device that does nothing until the host waits for it. Each kernel takes a
-    millisecond.
-
-    asked (int): Kernels that were started.
-    over (int): Kernels that are known to be done.
-    """
-
-    asked = over = 0
-
-
 class Counts:
     """Counts of a block of code.
 
@@ -81,7 +70,6 @@ def _count(kind, what, n, n_bytes=0):
 
 
 def launched(what, n=1, cells=0):
-    Clock.asked += int(n)
     _count("launches", what, int(n))
     for counts in _listening:
         if cells > counts.most_cells:
@@ -94,21 +82,17 @@ def made_generator(what):
 
 def took(n_bytes):
     """Count that the pool takes memory from the device, for which the host waits."""
-    Clock.over = Clock.asked
     _count("taken", f"{n_bytes:,} bytes", 1)
 
 
 def waited(what, n_bytes=0):
     """Count that the host waits for a value, which is copied to it."""
-    Clock.over = Clock.asked
     _count("waits", what, 1)
     _count("d2h", what, 1, n_bytes)
 
 
-def waited_only(what, until=None):
-    """Count that the host waits, without a copy, until this number of kernels is done; None:
-    all."""
-    Clock.over = max(Clock.over, Clock.asked if until is None else until)
+def waited_only(what):
+    """Count that the host waits, without a copy."""
     _count("waits", what, 1)
 
 

@@ -68,6 +68,4 @@ runtime = SimpleNamespace(
 
 
 def get_elapsed_time(start_event, end_event):
-    if not (start_event.done and end_event.done):
-        raise CUDARuntimeError("cudaErrorNotReady: device not ready")
-    return float(end_event._at - start_event._at)
+    return float("nan")  # The stand-in measures no times.
