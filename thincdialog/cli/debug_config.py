@@ -31,7 +31,7 @@ def run(arguments: argparse.Namespace) -> int:
     from ..config.values import show_value
     from ..config.variables import variables_in
     from ..errors import ConfigError
-    from ..inspection.rehearsal import rehearse
+    from ..inspection.try_agent import try_agent
     from ..loggers.values import leaves
     from ..training.experiment import Experiment
     from ..training.problems import find_problems, missing_packages
@@ -44,7 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
         experiment = Experiment.from_config(checked, on_cpu=True)
         problems = [*missing_packages(experiment), *find_problems(experiment)]
         if arguments.code is not None and not problems:
-            problems = rehearse(experiment)
+            problems = try_agent(experiment)
     if problems and arguments.json:
         print_json({**found, "problems": list(map(_problem, problems))})
         return ConfigError.exit_code
