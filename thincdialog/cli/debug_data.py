@@ -62,8 +62,8 @@ def run(arguments: argparse.Namespace) -> None:
         _show_task(parts, report, not arguments.no_histograms)
     if report.regime:
         print(f"{report.regime}\n")
-    if report.costs is not None:
-        _show_costs(report.costs)
+    if report.paddings:
+        _show_paddings(report)
     _show_warnings(report)
 
 
@@ -108,23 +108,15 @@ def _show_task(parts: Sequence[Any], report: Any, with_histograms: bool) -> None
             print(f"Unknown words in {part.split}: {words}\n")
 
 
-def _show_costs(costs: Any) -> None:
-    speeds = [(costs.reading_seconds, "read"), (costs.encoding_seconds, "tokenized")]
-    shown = (f"{1 / seconds:,.0f} {what} per second" for seconds, what in speeds if seconds)
-    print(f"Speed on the first {counted(costs.n_examples, 'training example')}: {', '.join(shown)}")
-    if costs.workers:
-        print(f'[loader] workers = "auto" would choose {"; ".join(costs.workers)}')
+def _show_paddings(report: Any) -> None:
+    rows = [["padding under", "batches", "padded cells", "largest batch"]]
+    for each in report.paddings:
+        share, largest = _percent(each.fraction), f"{each.largest:,} cells"
+        rows.append([each.name, f"{each.n_batches:,}", share, largest])
+    print(table(rows))
+    if not report.pads:
+        print("This model uses no padding: the table is for models that do.")
     print()
-    if costs.paddings:
-        rows = [["padding under", "batches", "padded cells", "largest batch"]]
-        rows += [
-            [each.name, f"{each.n_batches:,}", _percent(each.fraction), f"{each.largest:,} cells"]
-            for each in costs.paddings
-        ]
-        print(table(rows))
-        if not costs.pads:
-            print("This model uses no padding: the table is for models that do.")
-        print()
 
 
 def _show_labels(part: Any, report: Any) -> None:

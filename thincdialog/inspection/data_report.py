@@ -1,11 +1,11 @@
 """The report of ``debug data`` on the data of a config."""
 
 from dataclasses import asdict, dataclass, field
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Tuple
 
 from ..evaluation.unreachable import Unreachable
-from .batching_costs import BatchingCosts
 from .data_lengths import LengthSurvey
+from .paddings import Padding
 
 # A label or word, and its number of occurrences.
 Count = Tuple[str, int]
@@ -194,8 +194,9 @@ class DataReport:
     warnings (List[DataWarning]): The warnings, in the order of the checks.
     passed (List[str]): Names of the checks without warnings.
     regime (str): Size of the training data and the accuracy to expect; "" for replies.
-    costs (Optional[BatchingCosts]): Costs of reading and padding; None if the report does not
-        include the training data.
+    paddings (List[Padding]): Padding of several batchers, the config's own first; [] if the agent
+        reads no text, or if the report does not include the training data.
+    pads (bool): Whether the model spends time on padding; most models of this library do not.
     """
 
     splits: List[SplitReport]
@@ -205,8 +206,9 @@ class DataReport:
     limits: Limits
     warnings: List[DataWarning] = field(default_factory=list)
     passed: List[str] = field(default_factory=list)
-    costs: Optional[BatchingCosts] = None
     regime: str = ""
+    paddings: List[Padding] = field(default_factory=list)
+    pads: bool = False
 
     def as_dict(self) -> Dict[str, Any]:
         """Return the report as JSON values."""

@@ -13,11 +13,11 @@ from ..formats.context import BadData, BadDataError, tolerating
 from ..messages import SPLITS
 from ..training.experiment import CodeLike, Experiment, Overrides
 from ..training.reading_bar import reading_bar
-from .batching_costs import batching_costs
 from .data_checks import run_checks
 from .data_comparison import report_split
 from .data_report import DataReport, Limits, SplitReport
 from .data_survey import Reading, Survey
+from .paddings import find_paddings
 
 # Number of examples per class below which data has this name, and the accuracies to expect.
 REGIMES = (
@@ -116,8 +116,7 @@ def _report(
         experiment.choose(experiment.training_split())
         if reading.has_classes:
             report.regime = regime(reports)
-        sizes = {part.task: part.n_examples for part in reports if part.split == "train"}
-        report.costs = batching_costs(experiment, Reading(agent, tokenizer), sizes)
+        report.paddings, report.pads = find_paddings(experiment, reading), any(agent.padded)
     return report
 
 

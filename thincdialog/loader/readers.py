@@ -168,12 +168,12 @@ class Choice(NamedTuple):
     """Hold a choice of workers that help to read.
 
     n_threads, n_processes (int): Numbers of threads and of processes; both are 0 for no workers.
-    text (str): The choice and its reason in words.
+    text (str): The choice of "auto" and its reason in words; "" for no workers.
     """
 
-    n_threads: int
-    n_processes: int
-    text: str
+    n_threads: int = 0
+    n_processes: int = 0
+    text: str = ""
 
 
 def choice(workers: Workers, split: Split, spent: Spent) -> Choice:
@@ -183,25 +183,24 @@ def choice(workers: Workers, split: Split, spent: Spent) -> Choice:
     split (Split): The split.
     spent (Spent): Time that this process spent while it read without workers.
     """
-    reading, is_serial = f"as reading the {split.name} data of {split.origin}", needs_all(split)
     if spent.wall < LOOK_SECONDS:
-        return Choice(0, 0, f"none, {reading} takes less than {LOOK_SECONDS:g} seconds")
+        return Choice()
     share = max(0.0, 1 - spent.computing / (spent.wall or 1))
     is_waiting = share >= WAITING_SHARE
     if not is_waiting and spent.computing < WORTH_SECONDS:
-        return Choice(0, 0, f"none, {reading} computes for less than {WORTH_SECONDS:g} seconds")
+        return Choice()
+    is_serial = needs_all(split)
     if workers != "auto":
-        n = 1 if is_serial else workers
-        return Choice(0, n, f"{n} process{'es' * (n > 1)}, as the config says")
+        return Choice(0, 1 if is_serial else workers)
     does = f"waits {100 * share:.0f}" if is_waiting else f"computes {100 - 100 * share:.0f}"
-    reason = f"{reading} {does} % of its time"
+    reason = f"as reading the {split.name} data of {split.origin} {does} % of its time"
     if is_waiting and are_apart(split):
         return Choice(N_WAITING, 0, f"{N_WAITING} threads, {reason}")
     if is_waiting:
         # With several threads, each would wait for all parts before its own part.
         return Choice(1, 0, f"1 thread, {reason}, and no part can be read separately")
     if n_cores() < 2:
-        return Choice(0, 0, "none, because there is one CPU core")
+        return Choice()
     n = 1 if is_serial else n_cores()
     return Choice(0, n, f"{n} process{'es' if n > 1 else ''}, {reason}")
 
