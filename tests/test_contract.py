@@ -520,16 +520,6 @@ WRONG = {
         1,
     ),
     "half a world": (*world(""), r"code.py:\d+  Own has no _epoch_done\(\): NotImplemented", 1),
-    "runner makes no step": (
-        *own("runners", "Alone", "take(self, *given)", "[]"),
-        r"Own.take\(\) made no step and no parley",
-        0,
-    ),
-    "runner makes empty steps": (
-        *own("runners", "Alone", "take(self, *given)", "[StepReport(0)]"),
-        r"Own.take\(\) made no step and no parley",
-        0,
-    ),
     "runner yields": (
         *builds("runners", "Own()", "class Own(Alone):\n    def take(self, *g):\n        yield\n"),
         r"Own.take\(\) returned a generator",

@@ -65,9 +65,6 @@ class Alone(Runner):
         )
         return [report] if report.examples else []
 
-    def sign_of_life(self) -> Any:
-        return self.world.heard  # Each parley replaces this list.
-
     def evaluate(
         self, experiment: Experiment, teacher: Teacher, recorder: Any = None
     ) -> Dict[str, float]:

@@ -16,7 +16,7 @@ from contextlib import nullcontext
 from typing import Any, Callable, ContextManager, Dict, List, Mapping, Optional
 
 from ..callbacks.callback import shall_end
-from ..contract import CodeError, is_users, place_of
+from ..contract import is_users, place_of
 from ..errors import DataError, ProtocolError
 from ..loggers.logger import Log, Progress
 from ..ops.device_memory import held_bytes
@@ -36,8 +36,6 @@ from .selection import Selection
 from .weights import check_weights
 
 UNITS = ("epochs", "steps", "seconds")
-# If a runner makes no step for this long, it is considered hung.
-MAX_IDLE_SECONDS = 1200.0
 
 
 class TrainingLoop:
@@ -102,8 +100,6 @@ class TrainingLoop:
         self._must_evaluate = True
         self._must_save = self._has_checkpoints
         self._due_step = self._due_second = 0.0
-        self._idle_since = time.perf_counter()
-        self._sign: Any = None  # The runner's last ``sign_of_life`` without a step.
 
     def run(self) -> str:
         """Train until a limit is reached.
@@ -129,10 +125,6 @@ class TrainingLoop:
             room = self._due_step - self.position.step
             reports = self.runner.take(self.position.step, room)
             is_over = self.runner.epoch_done()
-            if is_over or any(report.examples for report in reports):
-                self._idle_since, self._sign = time.perf_counter(), None
-            else:
-                self._see_that_it_gets_on()
             self._count(reports, is_over)
             if is_over:
                 self._count(self.runner.settle(), is_over)
@@ -144,20 +136,6 @@ class TrainingLoop:
                 self._between_steps()
             if self._logged_step < self.position.step:
                 self.log(self._progress, None)
-
-    def _see_that_it_gets_on(self) -> None:
-        """Check that the runner makes progress although it has made no step.
-
-        RAISES (CodeError): If the runner has made no progress since the last call without a step;
-            or, if progress cannot be observed, if it has made no step for a long time.
-        """
-        place = place_of(type(self.runner).take)
-        before, self._sign = self._sign, self.runner.sign_of_life()
-        if before is not None and self._sign is before:
-            text = "made no step and no parley, but the epoch is not over: it would never end"
-            raise CodeError(f"{place} {text}")
-        if time.perf_counter() - self._idle_since > MAX_IDLE_SECONDS:
-            raise CodeError(f"{place} made no step within {MAX_IDLE_SECONDS:g} seconds")
 
     def _count(self, reports: List[StepReport], is_over: bool = False) -> None:
         """Count updates of the weights.
@@ -228,7 +206,6 @@ class TrainingLoop:
         if self._must_save:
             self._save()
         self._look_ahead()
-        self._idle_since = time.perf_counter()
 
     # --- evaluation ---------------------------------------------------------------
 

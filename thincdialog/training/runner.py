@@ -88,11 +88,6 @@ class Runner(Contract):
         """
         raise NotImplementedError
 
-    def sign_of_life(self) -> Any:
-        """Return an object that is replaced by another one whenever the runner makes progress,
-        even without a step; None if progress cannot be observed."""
-        return None
-
     def settle(self) -> List[StepReport]:
         """Wait until no step is in progress.
 

@@ -58,8 +58,7 @@ class World(Contract):
                 f"{name}.parley() was called, but the epoch is done: call start_epoch() first."
             )
         self._n_parleys += 1
-        # A new list shows a caller that there was a parley.
-        self.heard = []
+        self.heard = ()
         for learning in self._learning:
             learning.look()
         self.parley_init()
