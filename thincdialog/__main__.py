@@ -13,7 +13,7 @@ if __name__ == "__main__" and _FIRST == os.path.realpath("") != _HERE:
 import atexit  # noqa: E402
 import signal  # noqa: E402
 
-from .cli.signals import end, leave, receive_by, sending_again  # noqa: E402
+from .cli.signals import end, leave, receive_by  # noqa: E402
 
 
 def main() -> int:
@@ -28,8 +28,7 @@ def main() -> int:
 
     receive_by(end)
     try:
-        with sending_again():
-            return run()
+        return run()
     finally:
         receive_by(leave)
 

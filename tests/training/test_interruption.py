@@ -2,9 +2,6 @@
 
 import json
 import signal
-import sys
-import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
@@ -188,79 +185,6 @@ def test_signals_wait_where_nothing_must_stay_half_done(waits):
         except Interrupted as error:
             assert error.number == signal.SIGTERM
     assert done == ["shielded", "after it"][: 1 + waits]
-
-
-class SignalledInFinalizer:
-    """Gets a signal in a finalizer, where Python drops the exceptions that a handler raises."""
-
-    def __init__(self, number):
-        self.number = number
-
-    def __del__(self):
-        signal.raise_signal(self.number)
-
-
-@pytest.fixture(params=[0, 0.01], ids=["at once", "soon"])
-def sent_again(request, monkeypatch):
-    """On a busy machine a signal is sent again while Python still drops exceptions."""
-    monkeypatch.setattr("thincdialog.signals.SOON", request.param)
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_signals_within_a_finalizer_are_not_lost(sent_again, number, capsys):
-    with Interruption() as interruption:
-        with pytest.raises(Interrupted) as caught:
-            SignalledInFinalizer(number)
-            time.sleep(10)
-        assert caught.value.number == interruption.received == number
-        assert not interruption.is_urgent
-    assert capsys.readouterr().err == ""
-
-
-def test_signals_two_at_once_within_a_finalizer_are_not_lost(sent_again):
-    both = [signal.SIGHUP, signal.SIGTERM]
-
-    class SignalledTwice:
-        def __del__(self):
-            signal.pthread_sigmask(signal.SIG_BLOCK, both)
-            for number in both:  # Sent to this thread, so that no other thread takes it meanwhile.
-                signal.pthread_kill(threading.get_ident(), number)
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, both)
-
-    # Tests may be started with nohup, and the second signal may arrive after the end.
-    before = [signal.signal(number, lambda *_: None) for number in both]
-    try:
-        with Interruption() as interruption:
-            with pytest.raises(Interrupted):
-                SignalledTwice()
-                time.sleep(10)
-            assert interruption.received in both
-            time.sleep(0.1)
-    finally:
-        list(map(signal.signal, both, before))
-
-
-def test_signals_the_second_within_a_finalizer_is_not_lost(sent_again):
-    with Interruption() as interruption:
-        with interruption.waiting():
-            signal.raise_signal(signal.SIGTERM)
-            with pytest.raises(Interrupted):
-                SignalledInFinalizer(signal.SIGINT)
-                time.sleep(10)
-        assert interruption.is_urgent and interruption.received == signal.SIGTERM
-
-
-def test_errors_of_finalizers_are_shown_as_usual(monkeypatch):
-    shown = []
-    monkeypatch.setattr(sys, "unraisablehook", lambda told: shown.append(str(told.exc_value)))
-
-    class Broken:
-        def __del__(self):
-            raise ValueError("broken")
-
-    with Interruption():
-        Broken()
-    assert shown == ["broken"]
 
 
 def test_signals_of_other_threads_and_ignored_ones_are_left_alone():

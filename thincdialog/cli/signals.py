@@ -7,14 +7,7 @@ from contextlib import suppress
 from types import FrameType
 from typing import Callable, Optional, Union
 
-from ..signals import BY_SIGNAL, SIGNALS, EndedBySignal, SendingAgain, comes_later
-
-
-class Ended(EndedBySignal):
-    """A signal ended the command.
-
-    number (int): Number of the signal.
-    """
+from ..signals import BY_SIGNAL, SIGNALS, EndedBySignal
 
 
 def receive_by(handler: Union[signal.Handlers, Callable[..., None]]) -> None:
@@ -34,14 +27,7 @@ def leave(number: int, frame: Optional[FrameType] = None) -> None:
 def end(number: int, frame: Optional[FrameType] = None) -> None:
     """End the command, which undoes unfinished work; a second signal ends it at once.
 
-    RAISES (Ended): Unless Python would drop the error; then the signal is sent again later.
+    RAISES (EndedBySignal): Always.
     """
-    if comes_later(number, frame):
-        return
     receive_by(leave)
-    raise Ended(number)
-
-
-def sending_again() -> SendingAgain:
-    """Return a context in which no signal for ``end`` is lost, even if Python drops its error."""
-    return SendingAgain(Ended, lambda: receive_by(end))
+    raise EndedBySignal(number)

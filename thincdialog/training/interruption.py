@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any, Dict, Iterator, Optional
 
-from ..signals import SIGNALS, EndedBySignal, SendingAgain, comes_later
+from ..signals import SIGNALS, EndedBySignal
 
 # The exit code "try again later", for schedulers that restart a job.
 TEMPORARY = 75
@@ -55,7 +55,6 @@ class Interruption:
         self.is_urgent = False
         self._waits = False
         self._before: Dict[int, Any] = {}
-        self._again = SendingAgain(Interrupted, self._forget)
 
     def __enter__(self) -> "Interruption":
         if threading.current_thread() is threading.main_thread():
@@ -63,17 +62,13 @@ class Interruption:
                 before = signal.getsignal(number)
                 if before is not None and before is not signal.SIG_IGN:
                     self._before[number] = signal.signal(number, self._receive)
-            self._again.__enter__()
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._again.__exit__()
         while self._before:
             signal.signal(*self._before.popitem())
 
     def _receive(self, number: int, frame: Optional[FrameType]) -> None:
-        if comes_later(number, frame):
-            return
         if self.received is None:
             self.received = number
             if not self._waits:
@@ -81,12 +76,6 @@ class Interruption:
         elif number == signal.SIGINT:
             self.is_urgent = True
             raise Interrupted(number)
-
-    def _forget(self) -> None:
-        """Forget a signal whose exception Python dropped, because it is sent again as the first
-        one."""
-        if not self.is_urgent:
-            self.received = None
 
     @contextmanager
     def waiting(self, waits: bool = True) -> Iterator[None]:
