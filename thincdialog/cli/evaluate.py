@@ -4,7 +4,8 @@ import argparse
 import sys
 from typing import Any, Dict, TextIO
 
-from ..errors import DialogError
+from ..errors import DialogError, OutputError
+from ..files.saved_model import model_folder
 from .arguments import FORCE, GPU, MODEL, argument, common, count, json_file, resamples, split
 from .classes import classes_as_json, show_classes
 from .coverage import show_coverage
@@ -85,6 +86,8 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.json:
         write_json(arguments.json, {**found.as_json(), **facts})
     _write_replies(arguments, found)
+    if found.intervals and not arguments.overrides:  # Measured on the data of the model's config.
+        _write_intervals(arguments.model, found)
     if matrix is not None and arguments.confusion_png:
         from ..plotting.confusion import draw_confusion
 
@@ -104,6 +107,16 @@ def _write_replies(arguments: argparse.Namespace, found: Any) -> None:
         write_predictions(arguments.predictions, found.rows, found.metrics, arguments.top)
         if arguments.predictions != "-":
             messages.good(f"Wrote {arguments.predictions}")
+
+
+def _write_intervals(model: str, found: Any) -> None:
+    from ..runs.model_card import write_intervals
+
+    try:
+        if write_intervals(model_folder(model), found):
+            messages.good(f"Wrote the intervals into the model card of {model}")
+    except OutputError as error:  # A model in a read-only folder can be evaluated, too.
+        messages.warn(str(error))
 
 
 def _show_scores(found: Any, stream: TextIO) -> None:

@@ -11,11 +11,11 @@ from ..metrics.example_metric import can_score
 from ..protocol import Agent
 from ..teachers import Teacher
 from ..training.experiment import CodeLike, Experiment, Overrides, PathLike
-from .bootstrap import N_RESAMPLES, sums_of
+from .bootstrap import N_RESAMPLES
 from .calibration import calibration_error, in_scope, tempered
 from .coverage import Guesses
 from .intervals import Intervals, find_intervals
-from .predictions import Prediction, Recorder, report_of
+from .predictions import Prediction, Recorder
 from .unreachable import unreachable_labels
 
 
@@ -162,13 +162,7 @@ def agent_in_detail(
     metrics, recorder = experiment.metrics, Recorder()
     scores = experiment.runner.evaluate(experiment, teacher, recorder)
     rows = recorder.predictions
-    drawn = find_intervals(
-        rows,
-        lambda row: sums_of(report_of([row], metrics)),
-        recorder.reports,
-        scores,
-        n_resamples,
-    )
+    drawn = find_intervals(rows, metrics, recorder.reports, scores, n_resamples)
     return Evaluation(
         agent=experiment.agent,
         split=split,

@@ -42,7 +42,7 @@ def evaluate_agent(
                 while not world.epoch_done():
                     world.parley()
                 return world.report()
-            recorder.record(name, acts_of(world), ids)
+            recorder.record(name, acts_of(world))
             report = world.report()
             in_order = (name for block in sorted(ids) for name in ids[block])
             recorder.arrange(name, in_order, report)

@@ -1,11 +1,12 @@
 """Compute the intervals of scores."""
 
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Tuple
+from typing import Dict, List, Mapping, NamedTuple, Sequence, Tuple
 
 import numpy
 
-from ..metrics import Metric
-from .bootstrap import AllSums, Resampled, interval, resample, task_values
+from ..metrics import ExampleMetric, Metric
+from .bootstrap import Resampled, interval, resample, sums_of, task_values
+from .predictions import Prediction, report_of
 
 Intervals = Dict[str, Tuple[float, float]]
 
@@ -24,8 +25,8 @@ class Drawn(NamedTuple):
 
 
 def find_intervals(
-    rows: Mapping[str, List[Any]],
-    sums: Callable[[Any], AllSums],
+    rows: Mapping[str, List[Prediction]],
+    metrics: Sequence[ExampleMetric],
     reports: Mapping[str, Mapping[str, Metric]],
     scores: Mapping[str, float],
     n_resamples: int,
@@ -33,7 +34,7 @@ def find_intervals(
     """Compute the intervals of the scores of an evaluation.
 
     rows (Mapping[str, List[Prediction]]): Replies of each task, in the order of its data.
-    sums (Callable): Returns the sums of each metric for one reply.
+    metrics (Sequence[ExampleMetric]): The metrics that replies are scored by.
     reports (Mapping[str, Mapping[str, Metric]]): Metrics of each task.
     scores (Mapping[str, float]): The scores that were computed from the reports.
     n_resamples (int): Number of resamples; 0 for no intervals.
@@ -47,7 +48,8 @@ def find_intervals(
                 if scores.get(f"{task}/{name}" if task else name) == metric.value()
             }
             units = [row.conversation for row in own]
-            resampled[task] = resample(map(sums, own), units, totals, n_resamples, number)
+            sums = (sums_of(report_of([row], metrics)) for row in own)
+            resampled[task] = resample(sums, units, totals, n_resamples, number)
     values = task_values(resampled, list(resampled))
     drawn = [{row.conversation for row in own} for own in rows.values()]
     n_drawn, n_rows = sum(map(len, drawn)), sum(map(len, rows.values()))

@@ -117,24 +117,15 @@ class Recorder:
         self.rows: Dict[str, List[Tuple[Prediction, bool]]] = {}
         self.predictions: Dict[str, List[Prediction]] = {}
 
-    def record(
-        self, task: str, acts: Iterable[Sequence[Any]], ids: Optional[Dict[int, List[str]]] = None
-    ) -> None:
-        """Record the acts of a world, parley by parley, until its epoch is done.
-
-        ids (Optional[Dict[int, List[str]]]): Filled by the teacher (see
-            ``Order.keeping_ids()``); emptied here if no replies are kept.
-        """
+    def record(self, task: str, acts: Iterable[Sequence[Any]]) -> None:
+        """Record the acts of a world, parley by parley, until its epoch is done."""
         rows = self.rows.setdefault(task, [])
         for messages, replies in acts:
             if isinstance(messages, Message):
                 messages, replies = [messages], [replies]
             for message, reply in zip(messages, replies):
-                row = self.kept(_prediction(task, message, reply))
-                if row is not None:
-                    rows.append((row, bool(message.get("episode_done", True))))
-                elif ids is not None:
-                    ids.clear()
+                is_end = bool(message.get("episode_done", True))
+                rows.append((_prediction(task, message, reply), is_end))
 
     def join(self, other: "Recorder") -> None:
         """Add the replies to other examples that another recorder has recorded."""
@@ -154,10 +145,6 @@ class Recorder:
         rows.sort(key=lambda row: places.get(row[0].id, len(places)))
         _name_conversations(rows)
         self.predictions[task] = [row for row, _ in rows]
-
-    def kept(self, row: Prediction) -> Optional[Prediction]:
-        """Return the row to keep for a reply; None to keep no row."""
-        return row
 
 
 def _prediction(task: str, message: Message, reply: Message) -> Prediction:

@@ -33,10 +33,6 @@ class Result:
     n_parameters (int): Number of weights.
     samples (List[List[Exchange]]): A few conversations with the model's replies.
     output (Optional[Path]): Folder that holds model-best and model-last; None if nothing is saved.
-    intervals (Dict[str, Dict[str, Tuple[float, float]]]): Split to metric to the ends of its
-        interval; empty if nothing is saved.
-    drawn (Dict[str, str]): Split to a description of the resamples for its intervals, such as
-        "500 conversations, drawn 1,000 times".
     train_examples (Dict[str, int]): Task ("" if there is only one) to its number of training
         examples, if they were counted.
     can_chat (bool): Whether the model reads only text.
@@ -58,8 +54,6 @@ class Result:
     baselines: Dict[str, Dict[str, Dict[str, float]]] = field(default_factory=dict)
     samples: List[List[Exchange]] = field(default_factory=list)
     output: Optional[Path] = None
-    intervals: Dict[str, Dict[str, Tuple[float, float]]] = field(default_factory=dict)
-    drawn: Dict[str, str] = field(default_factory=dict)
     train_examples: Dict[str, int] = field(default_factory=dict)
     can_chat: bool = True
     has_classes: bool = False

@@ -7,6 +7,7 @@ import inspect
 import json
 import math
 import platform
+import re
 import shlex
 from functools import lru_cache
 from importlib import metadata
@@ -18,6 +19,7 @@ from thinc.api import Config
 from .. import __version__
 from ..agents.repeats import kept_setting
 from ..contract import CODE_PREFIX
+from ..evaluation.detail import Evaluation
 from ..evaluation.results import COUNT, Result, is_of_words
 from ..files.json_file import read_json
 from ..files.plain_file import not_plain
@@ -54,7 +56,37 @@ def write_card(folder: Path, result: Optional[Result] = None) -> None:
     with writing(folder / CARD):
         if not_plain(folder / CARD):  # A link or a pipe, which must not be written through.
             (folder / CARD).unlink()
-    with writing(folder / CARD), whole_file(folder / CARD) as temporary:
+    _write(folder / CARD, text)
+
+
+def write_intervals(folder: Path, found: Evaluation) -> bool:
+    """Write the intervals of an evaluation into the card of the model, before the section about the
+    data, in place of those of an earlier evaluation of the split.
+
+    folder (Path): Folder of the model.
+    found (Evaluation): The evaluation, on the data of the model's config.
+    RETURNS (bool): Whether the folder has a card with that section.
+    RAISES (OutputError): If the card cannot be written; it is then unchanged.
+    """
+    path, heading = folder / CARD, f"\n### {found.split}: 95 % intervals\n"
+    if not_plain(path) or not path.is_file():
+        return False
+    text = path.read_text(encoding="utf8", errors="backslashreplace")
+    text = re.sub(f"{re.escape(heading)}.*?(?=\n##)", "", text, flags=re.DOTALL)
+    before, data, after = text.partition("\n## Data\n")
+    rows = [["metric", "this model", "95 % interval"]]
+    for name in _shown(found.scores):
+        if ends := found.intervals.get(name):
+            rows.append([f"`{name}`", _number(found.scores[name]), " to ".join(map(_number, ends))])
+    times = f"{found.n_drawn:,} {found.drawn}, drawn {found.n_resamples:,} times"
+    lines = [heading, *_table(rows), "", f"Percentile bootstrap over {times}.", ""]
+    if data:
+        _write(path, before + "\n".join(lines) + data + after)
+    return bool(data)
+
+
+def _write(path: Path, text: str) -> None:
+    with writing(path), whole_file(path) as temporary:
         temporary.write_text(text, encoding="utf8", errors="backslashreplace")
 
 
@@ -111,32 +143,25 @@ def _scores(meta: Mapping[str, Any], result: Optional[Result]) -> Iterator[str]:
             return
         yield f"On the dev data, with these weights (step {meta['step']:,})."
         yield ""
-        yield from _table([["metric", "dev"], *_values({"": meta["dev"]}, {}, "")])
+        yield from _table([["metric", "dev"], *_values({"": meta["dev"]}, "")])
         return
     yield f"With the weights of step {result.best_step:,}, the best by `{result.score_name}`."
     for split, report in result.scores.items():
-        agents = result.agents(split)
-        ends = result.intervals.get(split, {})
         yield from ("", f"### {split}: {report[COUNT]:,.0f} examples", "")
-        header = ["metric", "this model", *(["95 % interval"] if ends else []), *result.baselines]
-        yield from _table([header, *_values(agents, ends, result.score_name)])
-        if ends:
-            yield ""
-            yield f"Intervals: percentile bootstrap over {result.drawn[split]}."
+        rows = _values(result.agents(split), result.score_name)
+        yield from _table([["metric", "this model", *result.baselines], *rows])
 
 
-def _values(
-    agents: Mapping[str, Mapping[str, float]], ends: Mapping[str, Any], first: str
-) -> Iterator[List[str]]:
-    """Yield a row for each metric: the value of each agent, and the interval of the first agent."""
-    own, *others = agents.values()
-    names = [name for name in own if not is_about_reading(name) and not is_of_words(name, own)]
-    for name in sorted(names, key=lambda name: name != first):
-        row = [f"`{name}`", _number(own[name])]
-        if ends:
-            low, high = ends.get(name, (None, None))
-            row.append("" if low is None else f"{_number(low)} to {_number(high)}")
-        yield [*row, *(_number(other[name]) if name in other else "" for other in others)]
+def _values(agents: Mapping[str, Mapping[str, float]], first: str) -> Iterator[List[str]]:
+    """Yield a row for each metric of the first agent: the value of each agent."""
+    own, *_ = agents.values()
+    for name in sorted(_shown(own), key=lambda name: name != first):
+        yield [f"`{name}`", *(_number(scores.get(name)) for scores in agents.values())]
+
+
+def _shown(scores: Mapping[str, float]) -> List[str]:
+    """Return the names of the metrics that a card shows."""
+    return [name for name in scores if not is_about_reading(name) and not is_of_words(name, scores)]
 
 
 def _number(value: Any) -> str:

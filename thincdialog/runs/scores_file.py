@@ -26,7 +26,7 @@ def write_scores(folder: Path, result: Result) -> None:
     result (Result): The results.
     RAISES (OutputError): If the file cannot be written.
     """
-    facts = {name: getattr(result, name) for name in (*KINDS, "intervals", "baselines", "left_out")}
+    facts = {name: getattr(result, name) for name in (*KINDS, "baselines", "left_out")}
     with writing(folder / SCORES, "The model is saved."), whole_file(folder / SCORES) as temporary:
         write_json(temporary, finite(facts))
 

@@ -13,7 +13,6 @@ from ..config import ConfigLike
 from ..errors import TrainingError
 from ..evaluation.calibration import calibrate
 from ..evaluation.evaluate_agent import evaluate_agent, sample_exchanges
-from ..evaluation.final_scores import MOST_EXAMPLES, score_split
 from ..evaluation.results import Result
 from ..evaluation.shared_file import shared_file
 from ..evaluation.unreachable import unreachable_labels
@@ -39,6 +38,8 @@ from .scores_file import write_scores
 
 # The run warns if a higher fraction of contexts is truncated.
 TOLD_SHARE = 0.25
+# Largest split whose candidates are counted, for the model card.
+MOST_COUNTED = 50_000
 # Split to metric to value.
 Reports = Dict[str, Dict[str, float]]
 
@@ -352,14 +353,14 @@ class TrainingRun:
         for split, teacher in known.items():
             if known.get("dev") is None:
                 self._warn(split, teacher)
-            score_split(result, split, experiment, teacher)
+            result.scores[split] = experiment.runner.evaluate(experiment, teacher)
             if split == "dev" and experiment.agent.temperature is not None:
                 self.keeper.calibrated(result.scores[split])
             self._note_undefined(split, result.scores[split])
         result.baselines = measure_baselines(experiment, known)
         if known:
             last, reachable = list(known.values())[-1], experiment.agent.reachable
-            if 0 < (last.n_examples or 0) <= MOST_EXAMPLES:
+            if 0 < (last.n_examples or 0) <= MOST_COUNTED:
                 labelled = (each for each in last.examples() if each.all_labels)
                 result.choices = dict(Counter(len(reachable(each) or ()) for each in labelled))
             n_samples = experiment.training["n_samples"]

@@ -239,8 +239,8 @@ def test_ray_a_signal_within_an_evaluation_loses_no_step(
 
     def each(team, name, *given):
         asked.append(name)
-        # The last argument of the final evaluation is a recorder.
-        is_due = given[-1:] != (None,) if is_last else asked.count("evaluate") == 2
+        # Only the final evaluation is on the test data.
+        is_due = given[:1] == ("test",) if is_last else asked.count("evaluate") == 2
         if name == "evaluate" and is_due and signals:
             threading.Timer(0.3, os.kill, (os.getpid(), signals.pop())).start()
             team.wait({cluster.remote(num_cpus=0)(lambda: time.sleep(5)).remote(): 0})
@@ -651,8 +651,7 @@ def test_ray_workers_evaluate_after_training_as_one_process_does(cluster, tmp_pa
     in_detail = evaluate_in_detail(tmp_path / "one", overrides=alone)
     monkeypatch.delattr(BatchWorld, "_parley")  # This process must not evaluate.
     two = train(config, output=tmp_path / "two", **quiet)
-    assert (two.scores, two.intervals, two.drawn) == (one.scores, one.intervals, one.drawn)
-    assert len(two.intervals) == 2
+    assert two.scores == one.scores
     found = evaluate_in_detail(tmp_path / "two")
     assert (found.scores, found.intervals) == (in_detail.scores, in_detail.intervals)
     assert found.predictions == in_detail.predictions
