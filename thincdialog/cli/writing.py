@@ -1,25 +1,19 @@
-"""Write the output files of a command, without overwriting files that it reads."""
+"""Write the output files of a command, without overwriting files that its command line names."""
 
 import argparse
-import json
 import os
 import sys
-from contextlib import suppress
-from pathlib import Path
-from typing import Any, Iterator, Tuple
+from itertools import chain
 
-from ..errors import ConfigError, OutputError
-from ..files.saved_model import BEST, CONFIG, LAST, META
+from ..errors import OutputError
+from ..files.saved_model import CONFIG
 from ..formats.file_list import file_list
 from ..formats.output_file import check_output_file, open_output
-
-# Files and folders in the folder of a run.
-_OF_A_RUN = (CONFIG, "log.jsonl", "scores.json", BEST, LAST)
 
 
 def check_outputs(arguments: argparse.Namespace, *names: str) -> None:
     """Check, before any work, that a command may write its output files. With --force it may
-    overwrite existing files, but never a file that it reads.
+    overwrite existing files, but never a file that the command line names as an input.
 
     arguments (Namespace): The arguments of the command.
     names (str): Names of the arguments that hold the paths; the value None means no file, and "-"
@@ -32,67 +26,16 @@ def check_outputs(arguments: argparse.Namespace, *names: str) -> None:
         is_file = os.path.isfile(place) or not os.path.exists(place)
         if is_file and places.count(place) > 1:
             raise OutputError(f"{target}  is named twice. Choose another name for one of them.")
-    targets = [path for path in outputs if path != "-"]
-    # Only existing files can be overwritten.
-    if any(map(os.path.isfile, targets)):
-        given = {name: value for name, value in vars(arguments).items() if name not in names}
-        for source, why in _read(given):
-            for target in targets:
-                if os.path.isfile(target) and os.path.samefile(target, source):
-                    raise OutputError(f"{target}  {why}. Choose another name.")
-    for target in targets:
-        check_output_file(target, getattr(arguments, "force", False))
-
-
-def _read(given: Any) -> Iterator[Tuple[str, str]]:
-    """Yield the files that a command reads, as far as its arguments and configs name them, with the
-    reason for the error message."""
-    texts = list(_texts(given))
-    # All files in a data folder are read; folders of models and runs are handled below.
-    texts += file_list([text for text in texts if not _is_of_a_run(text)])
-    for text in filter(os.path.isfile, texts):
-        yield text, "is read by this command"
-    for text in texts:
-        if os.path.isfile(text):
-            yield from _named_in(text)
-        elif os.path.isdir(text):
-            folder = Path(text)
-            parts = [folder] if (folder / META).is_file() else [folder / n for n in _OF_A_RUN]
-            parts += folder.glob("checkpoint-*")
-            for path in (path for part in parts for path in (part, *part.rglob("*"))):
-                if path.is_file():
-                    yield str(path), f"belongs to {text}, which this command reads"
-            for config in (folder / CONFIG, folder / BEST / CONFIG):
-                yield from _named_in(str(config))
-
-
-def _is_of_a_run(path: str) -> bool:
-    return any(os.path.exists(os.path.join(path, name)) for name in (META, *_OF_A_RUN))
-
-
-def _named_in(path: str) -> Iterator[Tuple[str, str]]:
-    """Yield the files that a config names."""
-    if path.endswith(".cfg") and os.path.isfile(path):
-        from ..config import read_sections
-
-        try:
-            sections = read_sections(path)
-        except ConfigError:  # The command that uses the config reports it.
-            return
-        for text in filter(os.path.isfile, _texts(sections)):
-            yield text, f"is named in {path}"
-
-
-def _texts(value: Any) -> Iterator[str]:
-    """Yield all strings in a value, including those in a list that an override gives as JSON."""
-    if isinstance(value, str):
-        yield value
-        if value.startswith("["):
-            with suppress(ValueError):
-                yield from _texts(json.loads(value))
-    elif isinstance(value, (dict, list, tuple)):
-        for part in value.values() if isinstance(value, dict) else value:
-            yield from _texts(part)
+    given = (value for name, value in vars(arguments).items() if name not in names)
+    texts = chain.from_iterable(
+        value.values() if isinstance(value, dict) else value if isinstance(value, list) else [value]
+        for value in given
+    )
+    # All data files of a folder are inputs, except those in the folder of a run or model.
+    inputs = [x for x in texts if isinstance(x, str) and not os.path.exists(f"{x}/{CONFIG}")]
+    for target in outputs:
+        if target != "-":
+            check_output_file(target, getattr(arguments, "force", False), file_list(inputs))
 
 
 def write_text(output: str, text: str, force: bool) -> None:
