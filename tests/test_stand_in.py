@@ -1,6 +1,5 @@
 """The stand-in for CuPy is as strict as CuPy, and runs kernels as a GPU would."""
 
-import threading
 from copy import deepcopy
 
 import numpy as np
@@ -140,75 +139,6 @@ def test_stand_in_refuses_arrays_of_another_device(cupy):
     assert (X.copy().device.id, deepcopy(X).device.id) == (0, 1)
     with pytest.raises(cupy.cuda.runtime.CUDARuntimeError):
         cupy.cuda.Device(2)
-
-
-def ranks(cupy, *acts):
-    """Run ranks at once, each on its own device. RETURNS the result or the error of each."""
-    nccl, found = cupy.cuda.nccl, [None] * len(acts)
-    name = nccl.get_unique_id()
-
-    def carry_out(rank):
-        try:
-            cupy.cuda.Device(rank).use()
-            found[rank] = acts[rank](nccl.NcclCommunicator(len(acts), name, rank))
-        except nccl.NcclError as error:
-            found[rank] = str(error)
-
-    threads = [threading.Thread(target=carry_out, args=(rank,)) for rank in range(len(acts))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    return found
-
-
-def test_stand_in_moves_data_between_ranks(cupy):
-    nccl = cupy.cuda.nccl
-
-    def act(comm):
-        rank, other = comm.rank_id(), 1 - comm.rank_id()
-        own, theirs = cupy.full((3,), rank + 1.0, dtype="f"), cupy.zeros((3,), dtype="f")
-        nccl.groupStart()
-        comm.send(own.data.ptr, 3, nccl.NCCL_FLOAT32, other, 0)
-        comm.recv(theirs.data.ptr, 3, nccl.NCCL_FLOAT32, other, 0)
-        nccl.groupEnd()
-        both = cupy.zeros((6,), dtype="f")
-        comm.allGather(own.data.ptr, both.data.ptr, 3, nccl.NCCL_FLOAT32, 0)
-        comm.broadcast(own.data.ptr, own.data.ptr, 3, nccl.NCCL_FLOAT32, 1, 0)
-        comm.allReduce(own.data.ptr, theirs.data.ptr, 1, nccl.NCCL_FLOAT32, nccl.NCCL_SUM, 0)
-        return [each.get().tolist() for each in (own, theirs, both)]
-
-    gathered = [1.0] * 3 + [2.0] * 3
-    assert ranks(cupy, act, act) == [
-        [[2.0] * 3, [4.0, 2.0, 2.0], gathered],
-        [[2.0] * 3, [4.0, 1.0, 1.0], gathered],
-    ]
-
-
-def test_stand_in_refuses_calls_of_ranks_that_do_not_match(cupy, monkeypatch):
-    nccl, X = cupy.cuda.nccl, cupy.zeros((4,), dtype="f")
-    monkeypatch.setattr(nccl, "_PATIENCE", 0.2)
-
-    def sends(n, kind=nccl.NCCL_FLOAT32):
-        return lambda comm: comm.send(X.data.ptr, n, kind, 1 - comm.rank_id(), 0)
-
-    def takes(n):
-        return lambda comm: comm.recv(X.data.ptr, n, nccl.NCCL_FLOAT32, 1 - comm.rank_id(), 0)
-
-    def aborts(comm):
-        comm.abort()
-        comm.send(X.data.ptr, 1, nccl.NCCL_FLOAT32, 1, 0)
-
-    assert ranks(cupy, sends(3), takes(3)) == [None, None]
-    assert "meets" in ranks(cupy, sends(3), takes(4))[1]
-    assert "meets" in ranks(cupy, sends(2, nccl.NCCL_FLOAT64), takes(2))[1]
-    # First no rank receives the data, then both ranks send before they receive.
-    assert "hangs" in ranks(cupy, sends(3), lambda comm: None)[0]
-    assert all("hangs" in each for each in ranks(cupy, sends(3), sends(3)))
-    assert "aborted" in ranks(cupy, aborts, lambda comm: None)[0]
-    assert "INVALID_ARGUMENT" in ranks(cupy, sends(0), lambda comm: None)[0]
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1,1")
-    assert all("Duplicate GPU" in each for each in ranks(cupy, sends(3), takes(3)))
 
 
 def test_stand_in_refuses_events_of_another_device_and_arrays_of_another_shape(cupy):

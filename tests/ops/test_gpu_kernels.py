@@ -251,18 +251,6 @@ def test_gpu_kernels_step_clears_the_gradients_it_took(xp, ops):
     assert ((values.get() != host[0]) == changed).all()
 
 
-@pytest.mark.gpu
-def test_gpu_kernels_sum_squares_of_segments_the_same_at_any_address(xp):
-    host = drawn(1000)
-    bounds = [(0, 300), (300, 301), (301, 301), (301, 1000)]
-    sums = kernels.stretch_squares(xp.asarray(host), kernels.bounds(bounds))
-    close(sums, [(host[start:stop].astype("d") ** 2).sum() for start, stop in bounds])
-    for number, (start, stop) in enumerate(bounds):
-        own = xp.asarray(np.concatenate([drawn(5), host[start:stop]]))
-        found = kernels.stretch_squares(own, kernels.bounds([(5, len(own))]))
-        assert found.get()[0] == sums.get()[number]
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("architecture", ["80", "90", "120"])
 @pytest.mark.parametrize("what", ["all", "attention of 32", "attention of 128"])

@@ -1,16 +1,13 @@
 """Run a few peers in threads of this process, with the same classes as on Ray."""
 
 import threading
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List
 
 import numpy
 from thinc.api import to_numpy
 
 from thincdialog.optimizers.state import ARRAYS, KEY, optimizer_state
-from thincdialog.runners.cluster.communicator import Communicator, unique_id
-from thincdialog.runners.cluster.device_plane import placed
 from thincdialog.runners.cluster.lone_plane import Aborted, LonePlane
-from thincdialog.runners.cluster.nccl_plane import NcclPlane
 from thincdialog.runners.cluster.peer import Peer
 from thincdialog.runners.cluster.shared_plane import SharedPlane, abort, shared_layout
 from thincdialog.runners.cluster.slots import Slots
@@ -19,9 +16,9 @@ from thincdialog.runners.mapped_arrays import MappedArrays
 from thincdialog.training.experiment import Experiment
 
 
-def made(text: str, gpu_id: Optional[int] = None) -> Experiment:
-    """Return an experiment with its initial weights, on the GPU `gpu_id` if it is given."""
-    experiment = Experiment.from_config(text, gpu_id and {"system.gpu_id": gpu_id})
+def made(text: str) -> Experiment:
+    """Return an experiment with its initial weights."""
+    experiment = Experiment.from_config(text)
     with experiment.working():
         teacher = experiment.training_split()
         experiment.agent.initialize(teacher, tokenizer=experiment.tokenizer, seed=experiment.seed)
@@ -32,19 +29,18 @@ class Peers:
     """Some workers, each with its own experiment.
 
     n_microbatches (int): Microbatches per step.
-    plane (str): "shm", "store" or "nccl". With one worker, LonePlane replaces the first two.
+    plane (str): "shm" or "store". A single worker uses LonePlane.
     """
 
     def __init__(self, text: str, n_workers: int, n_microbatches: int, plane: str = "shm"):
         self.peers: List[Peer] = []
-        for number in range(n_workers):
-            experiment = made(text, number if plane == "nccl" else None)
+        for _ in range(n_workers):
+            experiment = made(text)
             with experiment.working():
                 self.peers.append(Peer(experiment, experiment.training_split()))
         self.slots, self.plane = Slots(n_microbatches, n_workers), plane
         self.optimizer = made(text).optimizer
         self.step = 0
-        self.communicators: List[Communicator] = []
         learner: Any = self.peers[0].learner
         self.join(to_numpy(learner.weights), {}, [])
 
@@ -54,15 +50,10 @@ class Peers:
         self.memory = MappedArrays(shared_layout(len(values), stretches, self.slots))
         self.memory.arrays["values"][:] = values
         boxes = self.boxes = [Mailbox() for _ in self.peers]
-        if self.plane == "nccl":
-            self._join_nccl(values, arrays, state)
-            return
         for number, peer in enumerate(self.peers):
             plane: Any
             if n == 1:
-                copied = peer.learner.weights.copy()
-                copied[:] = peer.experiment.ops.asarray1f(values)
-                plane = LonePlane(copied, stretches, self.slots)
+                plane = LonePlane(values, stretches, self.slots)
             elif self.plane == "shm":
                 opened = MappedArrays.open(self.memory.mapping)
                 plane = SharedPlane(opened, stretches, self.slots, number)
@@ -73,44 +64,17 @@ class Peers:
 
                 plane = StorePlane(values, stretches, self.slots, number, send, boxes[number])
             for name, array in arrays.items():
-                plane.state[name][:] = peer.experiment.ops.asarray1f(array) if n == 1 else array
-            if n > 1:
-                plane = placed(plane, peer.learner.weights)
+                plane.state[name][:] = array
             with peer.experiment.working():
                 peer.join(plane, state)
-
-    def _join_nccl(self, values: Any, arrays: Dict[str, Any], state: Dict[str, Any]) -> None:
-        """Join workers that each have a device and a communicator."""
-        name, stretches = unique_id(), self.peers[0].stretches
-
-        def join(number: int) -> None:
-            import cupy
-
-            peer, communicator = self.peers[number], self.communicators[number]
-            communicator.connect(len(self.peers), name, number)
-            plane = NcclPlane(communicator, cupy.asarray(values), stretches, self.slots, number)
-            for kept, array in arrays.items():
-                plane.state[kept].set(array)
-            with peer.experiment.working():
-                peer.join(plane, state)
-
-        self.communicators = [Communicator() for _ in self.peers]
-        self._at_once(join)
 
     def each(self, call: str, *given: Any) -> List[Any]:
         """Call a method of all workers at the same time. Return the results."""
-        return self._at_once(lambda number: getattr(self.peers[number], call)(*given))
-
-    def _at_once(self, ask: Any) -> List[Any]:
         answers: List[Any] = [None] * len(self.peers)
 
         def carry_out(number: int) -> None:
             try:
-                if self.plane == "nccl":  # Like a worker of Ray, which has only this GPU.
-                    import cupy
-
-                    cupy.cuda.Device(number).use()
-                answers[number] = ask(number)
+                answers[number] = getattr(self.peers[number], call)(*given)
             except BaseException as error:
                 answers[number] = error
                 self.give_up()
@@ -130,8 +94,6 @@ class Peers:
         abort(self.memory)
         for box in self.boxes:
             box.abandon()
-        for communicator in self.communicators:
-            communicator.abandon()
 
     def run(self, n_steps: int) -> List[Any]:
         """Make some steps, or fewer at the end of the epoch. Return the results of the workers."""
@@ -165,7 +127,7 @@ class Peers:
                 now = slice(piece.start, piece.stop)
                 for name in peer.owned.kept():
                     known = arrays.setdefault(name, numpy.zeros(len(peer.plane.values), "f"))
-                    known[now] = to_numpy(peer.plane.state[name][now])
+                    known[now] = peer.plane.state[name][now]
         assert set(arrays) <= set(ARRAYS)
         return arrays
 

@@ -41,10 +41,8 @@ class Run:
 
     def start(self):
         saved, owed = pickle.loads(pickle.dumps(self.account.start()))
-        values = aligned_zeros(8)
-        values[:] = saved["weights"]
         optimizer = SGD(1.0, L2=0.0, grad_clip=0.0)
-        self.server = GradientServer([Segment(0, 8)], optimizer, NumpyOps(), values, 2)
+        self.server = GradientServer([Segment(0, 8)], optimizer, NumpyOps(), saved["weights"], 2)
         saved["state"].update(settings={}, schedules={})
         self.server.restore(saved, owed)
         self.held = dict.fromkeys(self.held)

@@ -71,6 +71,7 @@ class Run:
         with experiment.working():
             teacher = teacher_of(self.sources[-1])
             self.workers.append(StatelessWorker(experiment, teacher, N_MICROBATCHES))
+        self.workers[-1].vectors.use(self.server.values)
         self.workers[-1].go_to(self.origin)
 
     def start_epoch(self, epoch):

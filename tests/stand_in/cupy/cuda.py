@@ -1,11 +1,9 @@
 """Devices that do all work at once: two, or as many as CUDA_VISIBLE_DEVICES names."""
 
 import os
-import socket
 from types import SimpleNamespace
 
 from . import _devices
-from . import _nccl as nccl  # noqa: F401
 from ._counts import waited_only
 from ._memory import MemoryPool, OutOfMemoryError, pool
 from ._streams import CUDARuntimeError, Event, Stream, get_current_stream  # noqa: F401
@@ -20,13 +18,6 @@ def _device_count():
     if not _visible():
         raise CUDARuntimeError("cudaErrorNoDevice: no CUDA-capable device is detected")
     return len(_visible())
-
-
-def physical_device():
-    """Return the host and the physical number of the current device. CUPY_STAND_IN_HOST in the
-    environment may name the host. CuPy does not have this function."""
-    host = os.environ.get("CUPY_STAND_IN_HOST", socket.gethostname())
-    return host, _visible()[runtime.getDevice()]
 
 
 class Device:

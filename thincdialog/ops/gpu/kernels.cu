@@ -264,18 +264,6 @@ extern "C" __global__ void square_sums(float* sums, float* found, int* n_skipped
     if (!is_finite && n_skipped) n_skipped[0]++;
 }
 
-// The sum of squares of each range of X (bounds: begin and end); one block per range.
-extern "C" __global__ void stretch_squares(double* sums, const float* X, const long long* bounds) {
-    __shared__ float part[1024];
-    float own = 0;
-    const long long* of_block = bounds + 2 * blockIdx.x;
-    for (long long i = of_block[0] + threadIdx.x; i < of_block[1]; i += blockDim.x) {
-        own += X[i] * X[i];
-    }
-    float total = block_sum(own, part);
-    if (threadIdx.x == 0) sums[blockIdx.x] = total;
-}
-
 __device__ void adam_cell(float* W, float* mom1, float* mom2, float d, double b1, double b2,
         double least, double eps, double rate, double nu, double newest, double decay) {
     float share1 = (float)(1 - b1), share2 = (float)(1 - b2), keep = (float)(1 - decay);

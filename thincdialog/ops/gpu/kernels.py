@@ -251,17 +251,6 @@ def adam(
         _start("adam", _BLOCKS, *arrays, found, *dense, *table, *map(float, settings))
 
 
-def stretch_squares(X: Any, bounds: Any) -> Any:
-    """Return the sum of the squares of each range of an array, float64, shape (n_stretches,). The
-    sum is the same bit for bit, whatever the position of the range.
-
-    bounds (Ints2d): Begin and end of each range, int64, shape (n_stretches, 2).
-    """
-    sums = _empty((bounds.shape[0],), "d")
-    _start("stretch_squares", bounds.shape[0], sums, X, bounds)
-    return sums
-
-
 def softmax_loss(
     Z: Any, targets: Any, allowed: Any = None, weights: Any = None, smoothing: float = 0.0
 ) -> Tuple[Any, Any]:

@@ -5,22 +5,18 @@ import socket
 from contextlib import ExitStack
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
-from thinc.api import get_array_module, to_numpy
+from thinc.api import get_array_module
 from threadpoolctl import threadpool_limits
 
 from ...evaluation.predictions import Recorder
 from ...formats.context import tolerating
 from ...loader.failure import Failure
-from ...ops.alignment import aligned_zeros
 from ...teachers import Teacher
 from ...training.experiment import Experiment
 from ..data_prints import data_prints
 from ..mapped_arrays import MappedArrays, MappedMemory
-from .communicator import Communicator, unique_id, why_no_nccl
-from .device_plane import placed
 from .evaluating import Share, evaluate_share
 from .lone_plane import Aborted
-from .nccl_plane import NcclPlane
 from .parcel import opened, parcel
 from .peer import Peer
 from .recipe import Recipe, make_experiment, see_same_data
@@ -40,9 +36,7 @@ class WorkerActor:
     teacher: Any
 
     def __init__(self) -> None:
-        self._era, self._mailbox, self._communicator = 0, Mailbox(), Communicator()
-        # The last era that was abandoned because other workers are gone.
-        self._lost = 0
+        self._era, self._mailbox = 0, Mailbox()
         self.peer: Any = None
         self._evaluated: Dict[str, Teacher] = {}
         self._n_parleys = 0  # Parleys of evaluations.
@@ -115,18 +109,18 @@ class WorkerActor:
             return False
         with self._make_peer().working():
             plane = SharedPlane(mapped, self.peer.stretches, slots, worker)
-            self.peer.join(placed(plane, self.peer.learner.weights), state)
+            self.peer.join(plane, state)
         return True
 
     def join_store(
-        self, worker: int, slots: Slots, others: Sequence[Any], era: int, state: Mapping[str, Any],
-        weights: Any, arrays: Mapping[str, Any],
+        self, worker: int, slots: Slots, era: int, state: Mapping[str, Any],
+        others: Sequence[Any], weights: Any, arrays: Mapping[str, Any],
     ) -> None:  # fmt: skip
         """Join workers on any machine, with a ``StorePlane``.
 
         worker, slots, state: See ``join_shared``.
-        others (Sequence[ActorHandle]): All workers, in the order of their numbers.
         era (int): Counts how often workers have joined. Messages of other eras are dropped.
+        others (Sequence[ActorHandle]): All workers, in the order of their numbers.
         weights (Floats1d): Current values of all parameters.
         arrays (Mapping[str, Any]): Current arrays of the optimizer, by name.
         """
@@ -141,38 +135,6 @@ class WorkerActor:
             plane = StorePlane(weights, stretches, slots, worker, send, self._mailbox)
             for name, array in arrays.items():
                 plane.state[name][:] = array
-            self.peer.join(placed(plane, self.peer.learner.weights), state)
-
-    def why_no_nccl(self) -> str:
-        """Return why this worker cannot use NCCL; "" if it can."""
-        return why_no_nccl()
-
-    def unique_id(self) -> Any:
-        """Return an id with which the workers connect through NCCL."""
-        return unique_id()
-
-    def join_nccl(
-        self, worker: int, slots: Slots, meeting: Any, era: int, state: Mapping[str, Any],
-        weights: Any, arrays: Mapping[str, Any],
-    ) -> None:  # fmt: skip
-        """Join workers that each have a GPU, with an ``NcclPlane``.
-
-        worker, slots, era, state, weights, arrays: See ``join_store``.
-        meeting (Tuple[int, ...]): Id from ``unique_id`` of one worker.
-        RAISES (Aborted): If another worker is gone already.
-        """
-        experiment: Any = self._make_peer()
-        self._era, self._communicator = era, Communicator()
-        if era <= self._lost:
-            raise Aborted
-        with experiment.working():
-            self._communicator.connect(slots.n_workers, meeting, worker)
-            stretches = self.peer.stretches
-            values: Any = aligned_zeros(len(weights), experiment.ops.xp)
-            values.set(weights)
-            plane = NcclPlane(self._communicator, values, stretches, slots, worker)
-            for name, array in arrays.items():
-                plane.state[name].set(array)
             self.peer.join(plane, state)
 
     def give(self, era: int, key: Any, *parts: Any) -> None:
@@ -181,14 +143,9 @@ class WorkerActor:
             self._mailbox.put(key, opened(parts))
 
     def abandon(self, era: int) -> None:
-        """Stop waiting for the workers of an era, because some are gone.
-
-        This may be called before this worker joins.
-        """
-        self._lost = max(self._lost, era)
+        """Stop waiting for the workers of an era, because some are gone."""
         if self._era == era:
             self._mailbox.abandon()
-            self._communicator.abandon()
 
     def join_server(
         self, worker: int, server: Any, n_microbatches: int, memory: Optional[MappedMemory],
@@ -234,8 +191,8 @@ class WorkerActor:
         found = []
         for piece in owned.pieces:
             now = slice(piece.start, piece.stop)
-            arrays = {name: to_numpy(plane.state[name][now]) for name in kept}
-            found.append((now, to_numpy(plane.values[now]), arrays))
+            arrays = {name: plane.state[name][now] for name in kept}
+            found.append((now, plane.values[now], arrays))
         return found
 
     def evaluate(

@@ -1,10 +1,8 @@
 """The driver's side of the planes through which workers exchange gradients and parameters."""
 
-from functools import partial
 from itertools import count
-from typing import Any, Callable, Dict, List, Mapping, Union
+from typing import Any, Dict, List, Mapping, Union
 
-from ...errors import ConfigError, Problem
 from ...ops.alignment import aligned_zeros
 from ..mapped_arrays import MappedArrays
 from .shared_memory import shared_memory
@@ -37,10 +35,6 @@ class SharedPlanes:
     def gather(self) -> None:
         """Do nothing, because this process sees the changes of workers."""
 
-    def to_evaluate(self, weights: Any) -> Any:
-        """Return None, because workers have these weights."""
-        return None
-
     def abort(self) -> None:
         """Make workers stop waiting for each other."""
         abort(self.memory)
@@ -50,29 +44,25 @@ class SharedPlanes:
         self.memory.close()
 
 
-class GatheredPlanes:
-    """Connect this process with workers on several machines, or on GPUs. Weights and state are
-    copied to the workers, and copied back when they are needed.
+class StorePlanes:
+    """Connect this process with workers on several machines, which exchange messages through Ray.
+    Weights and state are copied to the workers, and copied back when they are needed.
 
     runner (RayRunner): Runner of the run.
     team (Team): The workers.
+    slots (Slots): Assignment of microbatches to workers.
     snapshot (Mapping[str, Any]): State that workers begin with (``RayRunner.snapshot``).
-    abort (Callable[[], None]): Function that makes workers stop waiting for each other.
-    close (Callable[[], None]): Function that releases memory.
     """
 
-    def __init__(
-        self,
-        runner: Any,
-        team: Any,
-        snapshot: Mapping[str, Any],
-        abort: Callable[[], None],
-        close: Callable[[], None] = lambda: None,
-    ):
-        self.runner, self.team, self.abort, self.close = runner, team, abort, close
+    def __init__(self, runner: Any, team: Any, slots: Slots, snapshot: Mapping[str, Any]):
+        self.runner, self.team = runner, team
         self._is_behind = False
         self.arrays: Dict[str, Any] = {}
         runner.take_over(snapshot, self.arrays)
+        self._era, self._actors = next(_eras), list(team.actors)
+        put, numbers = team.ray.put, list(range(slots.n_workers))
+        given = [put(each) for each in (self._actors, snapshot["weights"], snapshot["arrays"])]
+        team.each("join_store", numbers, slots, self._era, snapshot["state"], *given)
 
     def made(self, kept: List[str]) -> None:
         """Record that workers made steps. ``kept`` names the arrays that the optimizer now has."""
@@ -95,12 +85,16 @@ class GatheredPlanes:
         learner.weights_changed()
         self._is_behind = False
 
-    def to_evaluate(self, weights: Any) -> Any:
-        """Return a reference with which workers get these weights."""
-        return self.team.ray.put(weights)
+    def abort(self) -> None:
+        """Make workers stop waiting for each other."""
+        for actor in self._actors:
+            actor.call.remote("abandon", self._era)
+
+    def close(self) -> None:
+        """Do nothing, because no memory is shared."""
 
 
-Planes = Union[SharedPlanes, GatheredPlanes]
+Planes = Union[SharedPlanes, StorePlanes]
 
 
 def make_planes(runner: Any, team: Any, snapshot: Mapping[str, Any]) -> Planes:
@@ -123,52 +117,8 @@ def make_planes(runner: Any, team: Any, snapshot: Mapping[str, Any]) -> Planes:
         numbers = list(range(slots.n_workers))
         return all(team.each("join_shared", memory.mapping, numbers, slots, state))
 
-    if _takes_nccl(runner, team):
-        first = team.actors[0].call.remote("unique_id")
-        meeting = team.wait({first: 0})[0]
-        return _joined_by_messages(runner, team, slots, snapshot, "join_nccl", meeting)
     layout = shared_layout(len(snapshot["weights"]), stretches, slots)
     memory = shared_memory(runner.settings["plane"], team, layout, join)
     if memory is None:
-        others = list(team.actors)
-        return _joined_by_messages(runner, team, slots, snapshot, "join_store", others)
-    if runner.settings["num_gpus_per_worker"]:
-        return GatheredPlanes(runner, team, snapshot, partial(abort, memory), memory.close)
+        return StorePlanes(runner, team, slots, snapshot)
     return SharedPlanes(runner, memory, state["kept"])
-
-
-def _joined_by_messages(
-    runner: Any, team: Any, slots: Slots, snapshot: Mapping[str, Any], join: str, others: Any
-) -> GatheredPlanes:
-    """Connect workers so that they exchange messages through Ray or NCCL.
-
-    join (str): Method of ``WorkerActor`` that connects a worker with the others.
-    others (Any): The argument with which this method finds the others.
-    """
-    era, actors, ray = next(_eras), list(team.actors), team.ray
-
-    def abandon() -> None:
-        for actor in actors:
-            actor.call.remote("abandon", era)
-
-    planes = GatheredPlanes(runner, team, snapshot, abandon)
-    team.abort = abandon  # Also if a worker dies while others wait for it to join.
-    state = [ray.put(snapshot[name]) for name in ("weights", "arrays")]
-    numbers = list(range(slots.n_workers))
-    team.each(join, numbers, slots, ray.put(others), era, snapshot["state"], *state)
-    return planes
-
-
-def _takes_nccl(runner: Any, team: Any) -> bool:
-    """Return whether workers are to exchange data through NCCL.
-
-    RAISES (ConfigError): If the settings choose NCCL, but workers cannot use it.
-    """
-    plane, n_gpus = runner.settings["plane"], runner.settings["num_gpus_per_worker"]
-    if plane not in ("auto", "nccl") or n_gpus < 1:
-        return False
-    reasons = [reason for reason in team.each("why_no_nccl") if reason]
-    if reasons and plane == "nccl":
-        text = f'[runner] plane = "nccl" does not work on the workers: {reasons[0]}'
-        raise ConfigError([Problem("", text, 'install NCCL for CuPy, or set "auto"')])
-    return not reasons

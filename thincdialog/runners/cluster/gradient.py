@@ -1,6 +1,6 @@
 """The gradients that workers exchange."""
 
-from typing import Any, List, NamedTuple, Sequence
+from typing import Any, List, NamedTuple
 
 from ...optimizers.row_sparse import Rows
 
@@ -11,20 +11,8 @@ class Gradient(NamedTuple):
 
     vector (Floats1d): Gradient as long as the parameters; its values in the ranges of tables are
         not used.
-    tables (List[Rows]): For each table, the numbers of the rows, on the host, and their gradients.
+    tables (List[Rows]): For each table, the numbers of the rows and their gradients.
     """
 
     vector: Any
     tables: List[Rows]
-
-
-def to_host(gradient: Gradient, vector: Any, dense: Sequence[slice]) -> Gradient:
-    """Copy a gradient from a device to the host.
-
-    gradient (Gradient): Gradient on a device.
-    vector (Floats1d): Vector on the host that receives the dense parts.
-    dense (Sequence[slice]): Ranges of the dense parts (``dense_slices``).
-    """
-    for now in dense:
-        gradient.vector[now].get(out=vector[now])
-    return Gradient(vector, [(rows, values.get()) for rows, values in gradient.tables])

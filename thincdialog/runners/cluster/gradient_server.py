@@ -4,8 +4,6 @@ import math
 from collections import Counter
 from typing import Any, Collection, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-from thinc.api import get_array_module
-
 from ...errors import TrainingError
 from ...optimizers.lazy_adam import LazyAdam
 from ...optimizers.row_sparse import Segment
@@ -18,8 +16,7 @@ from ..stale_steps import stale_settings
 from .gradient import Gradient
 from .ledger import End, Ledger
 from .lone_plane import LonePlane
-from .owned import pieces_of
-from .owned_on_device import make_owned
+from .owned import Owned, pieces_of
 from .peer import restore_pieces
 from .slots import Slots
 
@@ -82,8 +79,9 @@ class GradientServer:
 
     stretches (Sequence[Segment]): Segments that make up the parameters.
     optimizer (Optimizer): A new optimizer, as in the config.
-    ops (Ops): Ops of the model.
-    values (Floats1d): All parameters; changed in place.
+    ops (Ops): Ops for the host.
+    values (Floats1d): Current values of all parameters, which are copied. The attribute holds the
+        parameters after the steps so far.
     bound (int): Maximum age of a gradient, in versions of the weights.
     n_workers (int): Number of workers that return gradients.
     """
@@ -99,9 +97,9 @@ class GradientServer:
     ):
         self.n_workers = n_workers
         self.plane = LonePlane(values, stretches, Slots(1, 1))
-        self.values, self.optimizer, self.bound = values, optimizer, bound
+        self.values, self.optimizer, self.bound = self.plane.values, optimizer, bound
         pieces = pieces_of(stretches, 0, 1)
-        self.owned = make_owned(pieces, optimizer, ops, self.plane.state)
+        self.owned = Owned(pieces, optimizer, ops, self.plane.state)
         self.ledger = Ledger()
         self.version = self._limit = self._n_dropped = 0
         self._made: List[UnitReport] = []
@@ -112,9 +110,8 @@ class GradientServer:
         saved (Mapping[str, Any]): A result of ``snapshot``; ``values`` already has its weights.
         owed (Collection[int]): Units that were reported since then (see ``Ledger``).
         """
-        asarray: Any = get_array_module(self.values).asarray
         for name, array in saved["arrays"].items():
-            self.plane.state[name][:] = asarray(array)
+            self.plane.state[name][:] = array
         restore_pieces(self.optimizer, self.owned.pieces, saved["state"], self.plane)
         self.ledger.restore(saved["ledger"], owed)
         self.version = self._limit = saved["version"]
@@ -216,8 +213,8 @@ class GradientServer:
         restore_schedules(self.optimizer, states)
 
     def snapshot(self) -> Dict[str, Any]:
-        """Return a copy of the whole state of a server on the host, from which another server can
-        resume. It includes the reports that ``take`` has not returned yet."""
+        """Return a copy of the whole state of a server, from which another server can resume.
+        It includes the reports that ``take`` has not returned yet."""
         kept = self.owned.kept()
         return {
             "version": self.version,

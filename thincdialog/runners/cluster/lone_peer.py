@@ -2,6 +2,8 @@
 
 from typing import Any, Dict, List
 
+from thinc.api import to_numpy
+
 from ...teachers import Teacher
 from .lone_plane import LonePlane
 from .peer import Peer
@@ -22,7 +24,7 @@ class LonePeer:
         slots = Slots(runner.n_microbatches, 1)
         self.plane = LonePlane(experiment.learner.weights, self.peer.stretches, slots)
         for name, array in runner.arrays().items():
-            self.plane.state[name][:] = array
+            self.plane.state[name][:] = to_numpy(array)
         self.peer.join(self.plane, runner.optimizer_state())
 
     def do(self, call: str, *given: Any) -> List[Any]:

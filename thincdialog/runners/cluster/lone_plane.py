@@ -3,7 +3,7 @@
 from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
 import numpy
-from thinc.api import get_array_module
+from thinc.api import to_numpy
 
 from ...ops.alignment import aligned_zeros
 from ...optimizers.row_sparse import Rows, Segment
@@ -20,9 +20,10 @@ class Aborted(Exception):
 class LonePlane:
     """Serve as the plane of a single worker, and as the base class of planes for several workers. A
     plane is the transport through which workers exchange gradients and parameters; a single worker
-    exchanges nothing. Arrays are on the device of the model.
+    exchanges nothing. All arrays are on the host.
 
-    values (Floats1d): All parameters, as this worker sees them.
+    values (Floats1d): Current values of all parameters, which are copied. The attribute holds the
+        parameters as this worker sees them.
     stretches (Sequence[Segment]): Segments that make up the parameters.
     slots (Slots): Assignment of microbatches to workers.
     worker (int): Number of this worker, from 0.
@@ -30,15 +31,16 @@ class LonePlane:
     vectors (Dict[int, Floats1d]): For the number of each slot of this worker, the gradient to hand
         over; zero between steps.
     sums (Array1d): Receives the sums of the blocks that this worker owns (see ``Owned.add_up``);
-        float64, on the host.
+        float64.
     """
 
     def __init__(self, values: Any, stretches: Sequence[Segment], slots: Slots, worker: int = 0):
-        self.values, self.stretches, self.slots, self.worker = values, stretches, slots, worker
-        n, xp = len(values), get_array_module(values)
-        self.state: Dict[str, Any] = {name: aligned_zeros(n, xp) for name in ARRAYS}
-        own = slots.own(worker)
-        self.vectors: Dict[int, Any] = {slot: aligned_zeros(n, xp) for slot in own}
+        n = len(values)
+        self.values: Any = aligned_zeros(n)
+        self.values[:] = to_numpy(values)
+        self.stretches, self.slots, self.worker = stretches, slots, worker
+        self.state: Dict[str, Any] = {name: aligned_zeros(n) for name in ARRAYS}
+        self.vectors: Dict[int, Any] = {slot: aligned_zeros(n) for slot in slots.own(worker)}
         self.sums = numpy.zeros(n_blocks_of(stretches))
 
     def hand_over(

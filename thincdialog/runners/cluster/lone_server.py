@@ -27,9 +27,11 @@ class LoneServer:
         self.runner, experiment = runner, runner.experiment
         self.worker = StatelessWorker(experiment, teacher, runner.n_microbatches)
         optimizer = build_block(experiment.checked, "training.optimizer")
-        values, ops = experiment.learner.weights, experiment.learner.model.ops
-        self.server = GradientServer(self.worker.stretches, optimizer, ops, values, bound)
+        vectors = self.worker.vectors
+        given = (self.worker.stretches, optimizer, vectors.ops, first["weights"])
+        self.server = GradientServer(*given, bound)
         self.server.restore(first)
+        vectors.use(self.server.values)
         self.pace = Pace()
         # Where the epoch began (``GradientServer.start_epoch``).
         self.origin: Dict[str, Any] = {}
@@ -65,7 +67,7 @@ class LoneServer:
     def tell(self, steps: List[UnitReport]) -> None:
         """Give the run's optimizer the current state, after ``steps`` were made."""
         self.runner.bind(self.server.plane.state, self.server.owned.kept())
-        self.runner.learner.weights_changed()
+        self.worker.vectors.weights_changed()
 
     def settle(self) -> List[UnitReport]:
         """Return the remaining reports; no step is in progress between calls."""

@@ -92,7 +92,7 @@ class Owned:
 
     pieces (List[Piece]): The pieces that the worker owns.
     optimizer (Optimizer): Optimizer that is used only here.
-    ops (Ops): Ops of the model.
+    ops (Ops): Ops for these arrays, which are on the host.
     state (Dict[str, Floats1d]): Arrays of the optimizer's state, by the optimizer's names, each as
         long as the parameters; the optimizer works with views of them.
     """
@@ -166,18 +166,15 @@ class Owned:
                 if piece.width:
                     rows, d_rows = self._rows[piece.table]
                     part = part._replace(width=piece.width, rows=rows, d_rows=d_rows)
-                self._sparse_step(piece.key, values[now], gradient, part, scale)
+                optimizer.update_parts(
+                    piece.key, values[now], gradient, [part], scale=scale, ops=self.ops
+                )
             else:
                 self._thincs_step(piece.key, values[now], gradient, scale)
             if self._is_sparse and not piece.width:
                 gradient.fill(0)
             self._adopt(piece)
         self._rows = {}
-
-    def _sparse_step(
-        self, key: Key, values: Any, gradient: Any, part: Segment, scale: float
-    ) -> None:
-        self.optimizer.update_parts(key, values, gradient, [part], scale=scale, ops=self.ops)
 
     def _thincs_step(self, key: Key, values: Any, gradient: Any, scale: float) -> None:
         """Make a step of one of Thinc's optimizers, without its own clipping, which would apply to

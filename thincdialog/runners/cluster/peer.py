@@ -3,12 +3,9 @@
 import math
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
-from thinc.api import get_array_module
-
 from ...agents.tally import not_finite
 from ...config import build_block
 from ...models.gradient_sum import GradientSum
-from ...ops.alignment import aligned_zeros
 from ...ops.device_memory import held_bytes
 from ...ops.later import Later, settle
 from ...optimizers.row_sparse import Rows
@@ -17,9 +14,9 @@ from ...optimizers.state import KEY, restore_optimizer
 from ...protocol import Learner, StepReport
 from ...teachers import Teacher
 from ...training.experiment import Experiment
+from .host_vectors import HostVectors
 from .lone_plane import LonePlane
-from .owned import pieces_of
-from .owned_on_device import make_owned
+from .owned import Owned, pieces_of
 from .walk import Walk
 
 
@@ -62,8 +59,8 @@ class Peer:
     def __init__(self, experiment: Experiment, teacher: Teacher):
         self.experiment = experiment
         self.learner: Learner = experiment.learner
-        self.parameters: Any = self.learner.parameters  # type: ignore[attr-defined]
-        self.stretches = self.parameters.stretches
+        self.vectors = HostVectors(experiment)
+        self.stretches = self.vectors.parameters.stretches
         world = experiment.make_world(teacher, self.learner)
         self.walk = Walk(world, self.learner, experiment.seed)
 
@@ -80,19 +77,15 @@ class Peer:
         optimizer = build_block(experiment.checked, "training.optimizer")
         pieces = pieces_of(self.stretches, plane.worker, self.slots.n_workers)
         restore_pieces(optimizer, pieces, optimizer_state, plane)
-        self.owned = make_owned(pieces, optimizer, self.learner.model.ops, plane.state)
+        self.owned = Owned(pieces, optimizer, self.vectors.ops, plane.state)
         self.optimizer = optimizer
-        self.learner.use_weights(plane.values)
         own = self.slots.own(plane.worker)
-        # With one microbatch per slot, the model writes the gradient of this worker's last slot
-        # directly into the slot's vector.
+        # With one microbatch per slot, the gradient of this worker's last slot goes directly into
+        # the slot's vector.
         self._bound = own[-1] if own and self.slots.size == 1 else None
         # The new vector is zero, while the old one may hold gradients of a step that was aborted.
         vector = None if self._bound is None else plane.vectors[self._bound]
-        if vector is None:
-            vector = aligned_zeros(len(plane.values), get_array_module(plane.values))
-        self.parameters.move_gradients(vector)
-        self.learner.weights_changed()
+        self.vectors.use(plane.values, vector)
 
     # --- steps ----------------------------------------------------------------------------
 
@@ -134,13 +127,12 @@ class Peer:
         self.owned.step(plane.values, gradients[0].vector, 1.0 / total, norm)
         self.optimizer.step_schedules()
         plane.stepped(self.owned.pieces, changed)
-        self.learner.weights_changed()
+        self.vectors.weights_changed()
         return StepPart(reports, norm, learn_rate)
 
     def _learn(self, step: int) -> Any:
         """Train on this worker's microbatches of a step, and put the gradients into its slots."""
         slots, worker = self.slots, self.plane.worker
-        ops = self.parameters.ops
         reports: List[StepReport] = []
         ids: List[Callable[[], Sequence[Optional[str]]]] = []
         tables: Dict[int, List[Rows]] = {}
@@ -154,11 +146,12 @@ class Peer:
                 report, of_report = self.walk.learn(step, number)
                 reports.append(report)
                 ids.append(of_report)
+                gradient = self.vectors.take()
                 if slot == self._bound:
-                    tables[slot] = self.parameters.take_rows()
+                    tables[slot] = gradient.tables
                 else:
-                    added = sums.setdefault(slot, GradientSum(ops, self.stretches))
-                    added.add(self.parameters.dense_gradients, self.parameters.take_rows())
+                    added = sums.setdefault(slot, GradientSum(self.vectors.ops, self.stretches))
+                    added.add(*gradient)
             number += 1
         for slot, added in sums.items():
             tables[slot] = added.take(self.plane.vectors[slot])

@@ -114,8 +114,8 @@ class RayCluster:
     num_cpus (Optional[int]): CPUs of a new cluster; may be more than the machine has, if workers
         are to share them.
     object_store_memory (Optional[int]): Size of a new cluster's object store, in bytes.
-    plane (str): The run's setting. "shm": workers run on this node only. "auto", "nccl":
-        workers run on other nodes only if this one has no room. "store": Ray chooses the nodes.
+    plane (str): The run's setting. "shm": workers run on this node only. "auto": workers
+        run on other nodes only if this one has no room. "store": Ray chooses the nodes.
     folder (str): Folder for temporary files of a new cluster, which is deleted with it; else "".
     RAISES (DialogError): If Ray does not start, or cannot be reached.
     """

@@ -152,12 +152,14 @@ class RayRunner(Runner):
             optimizer.step_schedules()
 
     def bind(self, arrays: Dict[str, Any], kept: Iterable[str]) -> None:
-        """Make the run's optimizer use these arrays.
+        """Make the run's optimizer use these arrays, or copies of them on the GPU of the run.
 
-        arrays (Dict[str, Floats1d]): Arrays of workers, by name.
+        arrays (Dict[str, Floats1d]): Arrays of workers, on the host, by name.
         kept (Iterable[str]): Names of the arrays to use.
         """
-        use_state(self.experiment.optimizer, KEY, {name: arrays[name] for name in kept})
+        asarray: Any = get_array_module(self.learner.weights).asarray
+        used = {name: asarray(arrays[name]) for name in kept}
+        use_state(self.experiment.optimizer, KEY, used)
 
     def snapshot(self, before: Optional[Mapping[str, Any]] = None) -> Dict[str, Any]:
         """Return a copy, on the host, of the weights and the optimizer state as this process sees

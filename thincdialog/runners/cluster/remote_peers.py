@@ -3,7 +3,7 @@
 from typing import Any, Dict, List, Mapping, Tuple
 
 from ...teachers import Teacher
-from .crew_planes import make_planes
+from .crew_planes import StorePlanes, make_planes
 from .ray_runner import RayRunner
 from .remote_crew import RemoteCrew
 from .team import Died
@@ -100,7 +100,9 @@ class RemotePeers(RemoteCrew):
     def _to_evaluate(self, weights: Any) -> Any:
         self.learner.weights[:] = weights
         self.learner.weights_changed()
-        return self.planes.to_evaluate(weights)
+        # Workers without GPUs have these weights in shared memory.
+        has_copies = self.n_gpus or isinstance(self.planes, StorePlanes)
+        return self.ray.put(weights) if has_copies else None
 
     def place(self) -> Dict[str, Any]:
         """Return the position in the epoch (see ``Peer.place``), the same for all workers."""

@@ -34,7 +34,7 @@ def build_ray(
     num_cpus: Optional[int] = None,
     num_gpus_per_worker: float = 0.0,
     object_store_memory: Optional[int] = None,
-    plane: Literal["auto", "shm", "store", "nccl"] = "auto",
+    plane: Literal["auto", "shm", "store"] = "auto",
     snapshot_every: int = 100,
     max_restarts: int = 3,
 ) -> Runner:
@@ -57,12 +57,12 @@ def build_ray(
         them; a fraction lets several workers share one GPU. With 0, workers train on the CPU.
     object_store_memory (Optional[int]): Size, in bytes, of the object store of a cluster that the
         run starts.
-    plane (str): How workers exchange gradients and weights: "nccl" (between GPUs, if each worker
-        has its own), "shm" (memory that workers of one machine share), "store" (Ray's object
-        store, between machines), or "auto" (the first of these that works).
+    plane (str): How workers exchange gradients and weights: "shm" (memory that workers of one
+        machine share), "store" (Ray's object store, between machines), or "auto" (the first of
+        these that works).
     snapshot_every (int): Steps between two snapshots; a worker's death costs at most this many.
     max_restarts (int): Number of workers that may die before the run ends.
-    RAISES (ConfigError): If a number is out of range, or the plane does not fit other settings.
+    RAISES (ConfigError): If a number is out of range.
     """
     settings = dict(locals())  # All arguments by name.
     for name, least in LEAST.items():
@@ -74,14 +74,5 @@ def build_ray(
         text = f"'num_gpus_per_worker' of {NAME} is {num_gpus_per_worker}"
         hint = "Ray gives whole GPUs, or a share of one, of at most 4 decimals"
         raise ConfigError([Problem("", text, hint)])
-    if plane == "nccl" and mode == "async":
-        text = f'plane = "nccl" of {NAME} is for mode = "sync": an asynchronous server has no GPU'
-        raise ConfigError([Problem("", text, 'set "auto"')])
-    if plane == "nccl" and num_gpus_per_worker < 1:
-        text = (
-            f'plane = "nccl" of {NAME} needs a GPU of its own for each worker, but '
-            f"num_gpus_per_worker = {num_gpus_per_worker:g}"
-        )
-        raise ConfigError([Problem("", text, 'set it to 1, or plane = "auto"')])
     kind = SyncRunner if mode == "sync" else AsyncRunner
     return kind(**settings)

@@ -50,15 +50,14 @@ class ServerActor:
         except OSError:
             return False
         parameters: Any = experiment.learner.parameters  # type: ignore[attr-defined]
-        values = aligned_zeros(len(saved["weights"]))
-        values[:] = saved["weights"]
         optimizer = build_block(experiment.checked, "training.optimizer")
         stretches, ops = parameters.stretches, experiment.learner.model.ops
         self.dense = dense_slices(stretches)
         self.n_tables = len(stretches) - len(self.dense)
-        self.server = GradientServer(stretches, optimizer, ops, values, bound, n_workers)
+        weights = saved["weights"]
+        self.server = GradientServer(stretches, optimizer, ops, weights, bound, n_workers)
         self.server.restore(saved, owed)
-        self._scratch = aligned_zeros(len(values))
+        self._scratch = aligned_zeros(len(weights))
         return True
 
     def call(self, name: str, *given: Any) -> Any:

@@ -46,9 +46,10 @@ class ServerLink:
         self.dense = dense_slices(learner.stretches)
         if memory is None:
             self.values = aligned_zeros(len(learner.learner.weights))
-            learner.use(self.values)
+            learner.vectors.use(self.values)
         else:
-            learner.use(memory.arrays[f"values {worker}"], memory.arrays[f"vector {worker}"])
+            arrays = memory.arrays
+            learner.vectors.use(arrays[f"values {worker}"], arrays[f"vector {worker}"])
 
     def exchange(
         self, learned: Optional[LearnedUnit], at: Tuple[int, int]

@@ -2,18 +2,16 @@
 
 from typing import Any, Callable, List, Mapping, Optional, Sequence, Tuple
 
-from thinc.util import is_numpy_array
-
 from ...agents.tally import not_finite
 from ...errors import TrainingError
-from ...models.gradient_sum import GradientSum, dense_slices
-from ...ops.alignment import aligned_zeros
+from ...models.gradient_sum import GradientSum
 from ...ops.device_memory import held_bytes
 from ...protocol import Learner, StepReport
 from ...teachers import Teacher
 from ...training.experiment import Experiment
-from .gradient import Gradient, to_host
+from .gradient import Gradient
 from .gradient_server import LearnedUnit
+from .host_vectors import HostVectors
 from .joined_reports import joined_reports
 from .walk import Walk
 
@@ -35,27 +33,11 @@ class StatelessWorker:
     def __init__(self, experiment: Experiment, teacher: Teacher, n_microbatches: int):
         self.experiment, self.n_microbatches = experiment, n_microbatches
         self.learner: Learner = experiment.learner
-        self.parameters: Any = self.learner.parameters  # type: ignore[attr-defined]
-        self.stretches = self.parameters.stretches
+        self.vectors = HostVectors(experiment)
+        self.stretches = self.vectors.parameters.stretches
         self.teacher = teacher
         self.origin: Mapping[str, Any] = {}
         self._walk(0, 1)
-        # Arrays of weights and gradients on the host, if the model is on a GPU.
-        self._on_host: Optional[Tuple[Any, Any]] = None
-
-    def use(self, values: Any, vector: Any = None) -> None:
-        """Train with these weights from now on, and put gradients into this vector. A model on a
-        GPU works with copies.
-
-        values (Floats1d): All parameters, on the host.
-        vector (Optional[Floats1d]): Vector of zeros, as long as ``values``; None to make one.
-        """
-        vector = aligned_zeros(len(values)) if vector is None else vector
-        if is_numpy_array(self.learner.weights):
-            self.learner.use_weights(values)
-            self.parameters.move_gradients(vector)
-        else:
-            self._on_host = values, vector
 
     def go_to(self, origin: Mapping[str, Any]) -> None:
         """Train on units of the epoch that began at ``origin`` (``GradientServer.start_epoch``)
@@ -105,35 +87,24 @@ class StatelessWorker:
                 learned = self._learn(*given)
 
     def _learn(self, unit: int, version: int) -> LearnedUnit:
-        learner = self.learner
-        if self._on_host is not None:
-            learner.weights.set(self._on_host[0])
-        learner.weights_changed()
+        self.vectors.weights_changed()
         self._go_to(unit)
         walk = self.walk
         if walk.done():
             return LearnedUnit(unit, version, None, None, state=walk.state())
         reports: List[StepReport] = []
         self._ids: List[Callable[[], Sequence[Optional[str]]]] = []
-        total = GradientSum(self.parameters.ops, self.stretches)
+        total = GradientSum(self.vectors.ops, self.stretches)
         for number in range(self.n_microbatches):
             if walk.done():
                 break
             report, ids = walk.learn(unit + 1, number)
             reports.append(report)
             self._ids.append(ids)
+            gradient = self.vectors.take()
             if self.n_microbatches > 1:
-                total.add(self.parameters.dense_gradients, self.parameters.take_rows())
-        vector = self.parameters.dense_gradients
+                total.add(*gradient)
         if self.n_microbatches > 1:
-            tables = total.take(vector)
-        else:
-            tables = self.parameters.take_rows()
-        gradient = Gradient(vector, tables)
-        if self._on_host is not None:
-            dense = dense_slices(self.stretches)
-            gradient = to_host(gradient, self._on_host[1], dense)
-            for now in dense:
-                vector[now].fill(0)
-        held = held_bytes(learner.weights)
+            gradient = Gradient(self.vectors.gradients, total.take(self.vectors.gradients))
+        held = held_bytes(self.learner.weights)
         return LearnedUnit(unit, version, joined_reports(reports), gradient, held)

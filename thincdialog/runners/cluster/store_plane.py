@@ -1,16 +1,15 @@
 """The plane of workers on several machines, which send each other messages through Ray."""
 
 import threading
-from typing import Any, Callable, Dict, List, Mapping, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterable, List, Mapping, Sequence, Tuple, Union
 
 import numpy
 
 from ...ops.alignment import aligned_zeros
 from ...optimizers.row_sparse import Rows, Segment
 from .gradient import Gradient
-from .lone_plane import Aborted
-from .owned import Piece
-from .sending_plane import SendingPlane
+from .lone_plane import Aborted, LonePlane
+from .owned import Piece, pieces_of
 from .slots import Slots
 
 Key = Tuple[Any, ...]
@@ -48,12 +47,12 @@ class Mailbox:
             self._has_come.notify_all()
 
 
-class StorePlane(SendingPlane):
+class StorePlane(LonePlane):
     """Exchange gradients and parameters through messages that workers put into each other's
-    mailboxes.
+    mailboxes. Each worker sends every other worker the pieces of its gradients that the other
+    worker owns, and receives the changed parameters.
 
-    values (Floats1d): Current values of all parameters, which are copied.
-    stretches, slots, worker: See ``LonePlane``.
+    values, stretches, slots, worker: See ``LonePlane``.
     send (Callable[[int, Key, Any], None]): Function that puts a message into another worker's
         mailbox. Arrays in the message may be changed afterwards.
     mailbox (Mailbox): This worker's mailbox.
@@ -68,9 +67,17 @@ class StorePlane(SendingPlane):
         send: Callable[[int, Key, Any], None],
         mailbox: Mailbox,
     ):
-        own = aligned_zeros(len(values))
-        own[:] = values
-        super().__init__(own, stretches, slots, worker)
+        super().__init__(values, stretches, slots, worker)
+        workers = range(slots.n_workers)
+        self._others = [other for other in workers if other != worker]
+        self._pieces = [pieces_of(stretches, each, slots.n_workers) for each in workers]
+        # For each slot of another worker, a vector for its gradient, in which only the pieces that
+        # this worker owns are used.
+        self._received: Dict[int, Any] = {
+            slot: aligned_zeros(len(values))
+            for slot in range(slots.n_slots)
+            if slot not in self.vectors
+        }
         self._send, self._mailbox, self._round = send, mailbox, 0
         self._n_tables = sum(bool(part.width) for part in stretches)
 
@@ -80,9 +87,9 @@ class StorePlane(SendingPlane):
         message (Callable[[int], Any]): Function that makes the message for a worker.
         """
         self._round += 1
-        for other in self.others:
+        for other in self._others:
             self._send(other, (self._round, self.worker), message(other))
-        return {other: self._mailbox.take((self._round, other)) for other in self.others}
+        return {other: self._mailbox.take((self._round, other)) for other in self._others}
 
     def hand_over(
         self, tables: Mapping[int, List[Rows]], weight: int, n_slots: int
@@ -90,10 +97,10 @@ class StorePlane(SendingPlane):
         gradients = {slot: Gradient(self.vectors[slot], tables[slot]) for slot in tables}
 
         def message(other: int) -> Any:
-            return weight, {slot: self.cut(other, gradients[slot]) for slot in tables}
+            return weight, {slot: self._cut(other, gradients[slot]) for slot in tables}
 
         messages = self._exchange(message)
-        self.clear_sent(tables)
+        self._clear_sent(tables)
         total = weight
         for n_theirs, theirs in messages.values():
             total += n_theirs
@@ -101,11 +108,36 @@ class StorePlane(SendingPlane):
                 gradients[slot] = self._placed(slot, parts)
         return total, [gradients[slot] for slot in range(n_slots)]
 
+    def _cut(self, other: int, gradient: Gradient) -> List[Union[Any, Rows]]:
+        """Return the pieces of a gradient that another worker owns: views of the vector for dense
+        pieces, and rows for tables.
+
+        other (int): Number of the other worker.
+        gradient (Gradient): A gradient of this worker.
+        """
+        parts: List[Union[Any, Rows]] = []
+        for piece in self._pieces[other]:
+            if piece.width:
+                rows, values = gradient.tables[piece.table]
+                own = piece.rows_among(rows)
+                parts.append((rows[own], values[own]))
+            else:
+                parts.append(gradient.vector[piece.start : piece.stop])
+        return parts
+
+    def _clear_sent(self, slots: Iterable[int]) -> None:
+        """Set the dense pieces that other workers own to zero, in the vectors of these slots."""
+        for slot in slots:
+            for other in self._others:
+                for piece in self._pieces[other]:
+                    if not piece.width:
+                        self.vectors[slot][piece.start : piece.stop].fill(0)
+
     def _placed(self, slot: int, parts: Sequence[Any]) -> Gradient:
         """Return a gradient with the pieces that another worker has sent."""
-        vector = self.received[slot]
+        vector = self._received[slot]
         tables: List[Rows] = [(numpy.zeros(0, "q"), numpy.zeros((0, 1), "f"))] * self._n_tables
-        for piece, part in zip(self.pieces[self.worker], parts):
+        for piece, part in zip(self._pieces[self.worker], parts):
             if piece.width:
                 # Copy arrays from Ray, because kernels would be compiled again for read-only
                 # arrays.
@@ -131,7 +163,7 @@ class StorePlane(SendingPlane):
             else:
                 changed.append((None, view))
         for other, theirs in self._exchange(lambda other: changed).items():
-            for piece, (own, values) in zip(self.pieces[other], theirs):
+            for piece, (own, values) in zip(self._pieces[other], theirs):
                 view = self.values[piece.start : piece.stop]
                 if own is None:
                     view[:] = values

@@ -3,7 +3,6 @@
 import pytest
 
 from tests.runners.cluster.test_ray import CONFIG, killing, last_worker, run, server
-from thincdialog.errors import ConfigError
 from thincdialog.runners.cluster.remote_peers import RemotePeers
 from thincdialog.runners.cluster.remote_server import RemoteServer
 from thincdialog.runners.cluster.sync_runner import SyncRunner
@@ -34,7 +33,7 @@ def rows(found):
 @pytest.mark.parametrize("config", [CONFIG, SPARSE], ids=["adam", "lazy"])
 def test_gpus_of_ray_workers_end_with_the_same_weights_scores_and_log(config, cluster, tmp_path):
     alone = run(tmp_path / "alone", HERE, config)
-    for plane, n_workers in (("nccl", 1), ("nccl", 2), ("shm", 2), ("store", 2), ("auto", 2)):
+    for plane, n_workers in (("shm", 1), ("shm", 2), ("store", 2), ("auto", 2)):
         name = f"{plane}{n_workers}"
         found = run(tmp_path / name, {**ON_GPUS, "plane": plane, "num_workers": n_workers}, config)
         assert found[0] == alone[0], name
@@ -46,13 +45,13 @@ def test_gpus_of_ray_workers_end_with_the_same_weights_scores_and_log(config, cl
     assert on_cpu[0] != alone[0]
 
 
-@pytest.mark.parametrize("plane", ["nccl", "shm"])
+@pytest.mark.parametrize("plane", ["shm", "store"])
 def test_gpus_of_ray_workers_a_killed_worker_changes_no_result(
     plane, cluster, tmp_path, monkeypatch
 ):
     long = {"training.max_epochs": 4.0, "snapshot_every": 7, "max_restarts": 9}
     alone = run(tmp_path / "alone", {**long, **HERE}, SPARSE)
-    calls = ["start_epoch", "run", "evaluate", "place", "pieces"]
+    calls = ["start_epoch", "run", "evaluate", "place", *["pieces"] * (plane == "store")]
     left = killing(monkeypatch, RemotePeers, Team, "each", [(name, last_worker) for name in calls])
     take = SyncRunner.take
     monkeypatch.setattr(SyncRunner, "take", lambda *given: take(*given[:2], min(given[2], 2)))
@@ -61,47 +60,6 @@ def test_gpus_of_ray_workers_a_killed_worker_changes_no_result(
     assert found[2].count("worker 1 died: resumed with 1 worker from step") == len(calls)
     assert found[0] == alone[0]
     assert rows(found) == rows(alone)
-
-
-def test_gpus_of_ray_workers_a_worker_killed_as_they_connect_changes_no_result(
-    cluster, tmp_path, monkeypatch
-):
-    """Workers that wait for it in NCCL end, too."""
-    given = {"snapshot_every": 7, "max_restarts": 9}
-    alone = run(tmp_path / "alone", {**given, **HERE}, SPARSE)
-    victims = [("run", last_worker), ("join_nccl", last_worker)]
-    left = killing(monkeypatch, RemotePeers, Team, "each", victims)
-    take = SyncRunner.take
-    monkeypatch.setattr(SyncRunner, "take", lambda *given: take(*given[:2], min(given[2], 2)))
-    found = run(tmp_path / "two", {**given, **ON_GPUS, "plane": "nccl"}, SPARSE)
-    assert not left
-    for dead in ("worker 1", "worker 0, 1"):
-        assert f"{dead} died: resumed with 1 worker from step" in found[2]
-    assert found[0] == alone[0]
-    assert rows(found) == rows(alone)
-
-
-def test_gpus_of_ray_workers_use_nccl_if_it_is_installed(cluster, tmp_path, monkeypatch):
-    """Workers report whether they have NCCL."""
-    ask, taken = Team.each, []
-
-    def without(team, name, *given):
-        taken.append(name)
-        answers = ask(team, name, *given)
-        return ["CuPy finds no NCCL" for _ in answers] if name == "why_no_nccl" else answers
-
-    few = {**ON_GPUS, "training.max_steps": 1}
-    with monkeypatch.context() as patch:
-        patch.setattr(Team, "each", without)
-        run(tmp_path / "auto", few)
-        assert "join_shared" in taken and "join_nccl" not in taken
-        with pytest.raises(ConfigError, match='"nccl" does not work on the workers: CuPy'):
-            run(tmp_path / "nccl", {**few, "plane": "nccl"})
-    monkeypatch.setattr(
-        Team, "each", lambda team, name, *given: taken.append(name) or ask(team, name, *given)
-    )
-    run(tmp_path / "there", few)
-    assert taken.count("join_nccl") == 1
 
 
 @pytest.mark.parametrize("plane", ["shm", "store"])
