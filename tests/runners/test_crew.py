@@ -124,7 +124,7 @@ def test_crew_waits_end_seconds_for_all_workers_after_a_signal(hanging):
             crew.listen(0.1)
     assert 0.8 < time.monotonic() - began < 60
     assert caught.value.number == signal.SIGTERM
-    text = "no answer 1 seconds after the run was to end: it hangs, or is very slow"
+    text = "no answer 1 seconds after the run should have ended: it hangs, or is very slow"
     assert crew.notes == [f"Worker 1: {text}. Nothing more can be saved."]
     began = time.monotonic()
     crew.end()  # There is nothing to wait for.
@@ -144,7 +144,7 @@ def test_crew_that_cannot_start_threads_says_what_to_do():
     size = threading.stack_size()
     threading.stack_size(1 << 46)  # More memory than there can be.
     try:
-        with pytest.raises(WorkerError, match=r"^Worker 1: .*thread.* Set \[runner\] workers low"):
+        with pytest.raises(WorkerError, match=r"^Worker 1: .*thread.* Lower \[runner\] workers"):
             crew.ask(1, "run")
     finally:
         threading.stack_size(size)

@@ -234,7 +234,8 @@ def of_workers(run):
 
 def said(workers, cores):
     """Return the lines that a run should print about its workers, such as Adam's settings."""
-    turns = f"[runner] {cores} of {workers} workers at a time: there are no more processors\n"
+    turns = f"[runner] {cores} of {workers} workers run at a time, because there are no more "
+    turns += "processors\n"
     known = {"learn_rate": 1.0, "b1": 0.9, "b2": 0.999}
     line = describe_stale(known, min(workers, cores))
     return (turns if cores < workers else "") + (f"{line}\n" if line else "")
@@ -585,9 +586,9 @@ def test_configs_that_do_not_go_with_workers_are_refused():
     experiment = Experiment.from_config(text)
     experiment.checked.interpolated["system"]["gpu_id"] = 0
     shown = "\n".join(map(str, experiment.runner.problems(experiment)))
-    assert "[runner] workers share memory of the CPU, but gpu_id asks for a GPU" in shown
-    assert "[training.optimizer] is none of Thinc's" in shown
-    with pytest.raises(ConfigError, match="is RAdam, whose steps go wrong.* choose .Adam.v1"):
+    assert "[runner] workers share CPU memory, but gpu_id asks for a GPU" in shown
+    assert "[training.optimizer] is a custom optimizer" in shown
+    with pytest.raises(ConfigError, match="is RAdam, whose steps are wrong.* choose .Adam.v1"):
         train(hogwild(RANKER.replace('"Adam.v1"', '"RAdam.v1"')))
     for workers in (0, 1025):
         with pytest.raises(ConfigError, match=f"'workers' .* is {workers} - give 1 to 1,024"):
@@ -607,7 +608,7 @@ def test_optimizers_with_custom_steps_or_state_are_refused(base, own, is_refused
     experiment = Experiment.from_config(hogwild(RANKER))
     experiment.optimizer = type("Own", (base,), {own: lambda *given: None})(0.01)
     problems = experiment.runner.problems(experiment)
-    assert any("is none of Thinc's" in each.text for each in problems) == is_refused
+    assert any("is a custom optimizer" in each.text for each in problems) == is_refused
 
 
 @pytest.mark.parametrize(
@@ -623,7 +624,7 @@ def test_pipes_are_refused_if_several_workers_read_them(tmp_path, changes, is_re
     if is_refused:
         with pytest.raises(ConfigError) as refused:
             train(SMALL, overrides=given)
-        assert f"{pipe} is no file, and the [runner] workers" in str(refused.value)
+        assert f"{pipe} is not a file, but the [runner] workers" in str(refused.value)
     else:
         writer.start()
         assert train(SMALL, overrides=given, stdout=io.StringIO()).stopped_because

@@ -63,7 +63,7 @@ def test_processes_refuse_data_in_another_order(tmp_path, tmp_path_factory, monk
     with pytest.raises(DataError) as refused:
         train(text, output=tmp_path / "out", code=code, overrides=PROCESSES, **streams)
     said = str(refused.value)
-    assert "a worker process reads other training data than the run, or in another order" in said
+    assert "reads different training data from the run, or in another order" in said
     assert '(a set of texts does not). Fix that, or set [runner] executor = "thread"' in said
     assert "\n" not in said and re.search(r"\(read by worker \d\)$", said)
     assert not (tmp_path / "out").exists()
@@ -88,7 +88,7 @@ def test_processes_refuse_a_file_that_is_written_while_they_start(tmp_path, n_li
     path = tmp_path / "talk.jsonl"
     path.write_text(OTHER + TALK * n_lines)
     settings = {"paths.train": str(path), "tasks.talk.streaming": streaming}
-    said = f"{path}  a worker process reads other training data than the run"
+    said = f"{path}  a worker process reads different training data from the run"
     with pytest.raises(DataError, match=re.escape(said)):
         # A long stream is cut after the episodes that are compared.
         with begun(TALKS, settings, lambda: os.truncate(path, n_lines * len(TALK))):

@@ -164,7 +164,10 @@ def test_hogwild_world_steps_schedules_once_a_step():
 @pytest.mark.parametrize(
     "given, said",
     [
-        ((2,), r"has no optimizer.* HogwildWorld\(teacher, agent, n_workers, optimizer\)"),
+        (
+            (2,),
+            r"needs an optimizer to train: .* HogwildWorld\(teacher, agent, n_workers, optimizer\)",
+        ),
         ((2, RAdam(0.1)), "cannot train with this optimizer: it is RAdam"),
         ((0, Adam(0.1)), "n_workers = 0: give 1 or more"),
     ],

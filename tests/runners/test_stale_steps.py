@@ -101,11 +101,11 @@ def test_other_optimizers_and_one_worker_are_unchanged(make, n):
 
 def test_a_rate_of_zero_is_described_by_its_factor():
     assert describe_stale(settings_of(Adam(0.0)), 4) == (
-        "[runner] 4 workers at once: gradients are some steps old, so Adam's learn_rate is "
+        "[runner] 4 workers run at once: gradients are some steps old, so Adam's learn_rate is "
         "multiplied by 0.354, and its beta1 is 0.6 instead of 0.9. thincdialog.LazyAdam.v1 "
         "suffers less from this"
     )
     assert describe_stale(settings_of(LazyAdam(0.0)), 4) == (
-        "[runner] 4 workers at once: gradients are some steps old, so Adam's learn_rate is "
+        "[runner] 4 workers run at once: gradients are some steps old, so Adam's learn_rate is "
         "multiplied by 0.5, and its beta1 is 0.975 instead of 0.9, nu 0.872"
     )

@@ -259,8 +259,8 @@ def test_signals_end_a_run_whose_worker_hangs(runs, executor, number):
     assert saved == str(runs.out / f"checkpoint-{runs.steps()[-1]}")
     assert 2 <= seconds < 60
     assert re.fullmatch(
-        r"Worker [01]: no answer 2 seconds after the run was to end: it hangs, or is very slow\. "
-        r"Nothing more can be saved\.",
+        r"Worker [01]: no answer 2 seconds after the run should have ended: it hangs, or is very "
+        r"slow\. Nothing more can be saved\.",
         runs.shown.splitlines()[-1],
     )
     runs.train("thread", training__max_steps=20)

@@ -136,7 +136,7 @@ def test_worker_processes_whose_worker_cannot_be_made_report_why():
 def test_worker_processes_that_cannot_be_started_say_what_to_do():
     multiprocessing.get_context("spawn").Lock()  # Starts Python's resource tracker.
     children = set(multiprocessing.active_children())
-    text = "its process could not be started: Too many open files. Set .runner. workers lower"
+    text = "its process could not be started: Too many open files. Lower .runner. workers"
     with limited("RLIMIT_NOFILE", len(os.listdir("/dev/fd")) + 9):
         with pytest.raises(WorkerError, match=f"^Worker [0-7]: {text}, or raise the limit"):
             with worker_processes(8, toys.make_toy, {}):

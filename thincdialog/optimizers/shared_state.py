@@ -58,8 +58,8 @@ def has_known_steps(optimizer: Any) -> bool:
 def why_not_shared(optimizer: Any) -> str:
     """Return the reason why several workers cannot use an optimizer; "" if they can."""
     if not has_known_steps(optimizer):
-        return "is none of Thinc's, whose state workers can share"
-    return "is RAdam, whose steps go wrong if several workers make them" * optimizer.use_radam
+        return "is a custom optimizer, whose state workers cannot share"
+    return "is RAdam, whose steps are wrong if several workers make them" * optimizer.use_radam
 
 
 def for_a_worker(optimizer: Optimizer, ops: Ops) -> Optimizer:

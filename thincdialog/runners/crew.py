@@ -15,7 +15,7 @@ from ..training.interruption import Interruption
 from .patience import LOOK_SECONDS, Patience
 
 # Advice for the user if the system cannot start more threads or processes.
-FEWER = "Set [runner] workers lower, or raise the limit (ulimit -a shows all)"
+FEWER = "Lower [runner] workers, or raise the limit (ulimit -a shows all)"
 
 
 class WorkerMessage(NamedTuple):

@@ -97,8 +97,8 @@ class Hogwild(Runner):
 
         alone = 'set @runners = "thincdialog.Alone.v1"'
         if checked.interpolated["system"]["gpu_id"] >= 0:
-            text = "[runner] workers share memory of the CPU, but gpu_id asks for a GPU"
-            hint = f'{alone}, or --gpu-id -1 (several GPUs are for "thincdialog.Ray.v1")'
+            text = "[runner] workers share CPU memory, but gpu_id asks for a GPU"
+            hint = f'{alone}, or --gpu-id -1 (for several GPUs: "thincdialog.Ray.v1")'
             refuse(text, hint, "runner")
         if experiment.agent.learns and (reason := why_not_shared(experiment.optimizer)):
             hint = f'{alone}, or choose "Adam.v1" or "thincdialog.LazyAdam.v1"'
@@ -108,7 +108,7 @@ class Hogwild(Runner):
             paths = task.files("train") if "train" in task.splits else []
             pipes = list(filter(is_pipe, paths))
             if pipes and (self.executor == "process" or is_streamed):
-                often = "is no file, and the [runner] workers read it more than once"
+                often = "is not a file, but the [runner] workers read it more than once"
                 hint = 'give a file, or set executor = "thread" and streaming = false'
                 refuse(f"{pipes[0]} {often}", hint, "tasks", name, "train")
         return problems
@@ -156,8 +156,8 @@ class Hogwild(Runner):
         # Number of the epoch that the next ``take`` begins; None if workers have begun it.
         self._begins: Optional[int] = None
         if at_once < n:
-            few = f"{at_once} of {n} workers at a time"
-            note(f"[runner] {few}: there are no more processors")
+            few = f"{at_once} of {n} workers run at a time"
+            note(f"[runner] {few}, because there are no more processors")
         if line := describe_stale(settings, at_once):
             note(line)
 
@@ -227,7 +227,7 @@ class Hogwild(Runner):
             self._begins = None
         states = self.crew.each("state")
         if None in states:
-            raise ProtocolError("The worlds of [runner] workers cannot be saved in an epoch.")
+            raise ProtocolError("The worlds of [runner] workers cannot be saved during an epoch.")
         return {"workers": states}
 
     def restore(self, state: Mapping[str, Any]) -> None:

@@ -82,7 +82,7 @@ def folder_of(agent: Learner, place: Path) -> Iterator[str]:
             raise DialogError(
                 f"{folder}  could not be written: {error.strerror or error}. Worker processes get "
                 "the agent from there: free some space, or choose another folder with --output "
-                "(without one: with TMPDIR)."
+                "(or with TMPDIR if the run has no output folder)."
             ) from None
         yield str(folder)
 
@@ -113,9 +113,9 @@ def make_process_worker(
     except ConfigError as error:  # The parent, which accepted the config, has more functions.
         problems = "; ".join(problem.text for problem in error.problems)
         raise DialogError(
-            f"{problems}. A process knows only functions that it has imported itself: put your "
-            'own into a file given with --code (in Python: train(..., code="FILE.py")), or set '
-            '[runner] executor = "thread".'
+            f"{problems}. A process knows only functions that it has imported itself: put "
+            'yours into a file, and pass it with --code (in Python: train(..., code="FILE.py")), '
+            'or set [runner] executor = "thread".'
         ) from None
     set_current_ops(experiment.ops)
     with experiment.working():
@@ -124,7 +124,7 @@ def make_process_worker(
         here = data_prints(teacher)
         for name in (name for name in data if here[name] != data[name]):
             text = (
-                "a worker process reads other training data than the run, or in another order. "
+                "a worker process reads different training data from the run, or in another order. "
                 "Files must not change while a run begins, and a teacher must give every process "
                 "the same examples in the same order (a set of texts does not). Fix that, or set "
                 '[runner] executor = "thread"'

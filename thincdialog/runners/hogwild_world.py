@@ -243,7 +243,7 @@ class _ReleasedWorker(ShareWorker):
 def _check_optimizer(optimizer: Any) -> None:
     if optimizer is None:
         raise ProtocolError(
-            "HogwildWorld has no optimizer, and its workers are to learn: give it one, as in "
+            "HogwildWorld needs an optimizer to train: give it one, as in "
             "HogwildWorld(teacher, agent, n_workers, optimizer). (In a config, [runner] "
             '@runners = "thincdialog.Hogwild.v1" trains with several workers.)'
         )

@@ -54,7 +54,7 @@ class Patience:
         more = f" (nor from {', '.join(map(str, others))})" if others else ""
         when = f"within {self.max_wait:g} seconds"
         if is_ending:
-            when = f"{self.end_seconds:g} seconds after the run was to end"
+            when = f"{self.end_seconds:g} seconds after the run should have ended"
         error = WorkerError(first, f"no answer {when}{more}: it hangs, or is very slow")
         number = self.interruption.received
         if not is_ending or number is None:

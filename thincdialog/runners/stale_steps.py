@@ -72,7 +72,7 @@ def describe_stale(settings: Mapping[str, float], n_workers: int) -> str:
     ahead = f", nu {nu:.3g}" if nu != 1.0 else ""
     advice = "" if "nu" in settings else ". thincdialog.LazyAdam.v1 suffers less from this"
     return (
-        f"[runner] {n_workers} workers at once: gradients are some steps old, so Adam's learn_rate "
-        f"is multiplied by {changed['learn_rate']:.3g}, and its beta1 is {changed['b1']:.3g} "
-        f"instead of {settings['b1']:.3g}{ahead}{advice}"
+        f"[runner] {n_workers} workers run at once: gradients are some steps old, so Adam's "
+        f"learn_rate is multiplied by {changed['learn_rate']:.3g}, and its beta1 is "
+        f"{changed['b1']:.3g} instead of {settings['b1']:.3g}{ahead}{advice}"
     )

@@ -115,7 +115,9 @@ def test_ray_a_run_without_microbatches_resumes_as_the_error_says(cluster, tmp_p
     steps = {"training.max_steps": 4, "training.checkpoint_every_steps": 2}
     run(tmp_path / "two", steps, config)
     whole = {**steps, "training.max_steps": 0, "num_workers": 0}
-    with pytest.raises(ConfigError, match="a step has 1 microbatches, but had 2.*microbatches = 2"):
+    with pytest.raises(
+        ConfigError, match="a step has 1 microbatches, not 2 as saved.*microbatches = 2"
+    ):
         run(tmp_path / "two", whole, config, resume=True)
     assert run(tmp_path / "two", {**whole, "microbatches": 2}, config, resume=True)[0] == alone[0]
 
@@ -318,7 +320,7 @@ def test_ray_asynchronous_a_server_that_dies_as_an_epoch_ends_changes_no_count(
 def test_ray_more_workers_than_microbatches_are_reported(cluster, tmp_path, alone):
     found = run(tmp_path / "four", {"num_workers": 4})
     assert found[:2] == alone[:2]
-    assert "a step has 2 microbatches for 4 workers: some have nothing to do" in found[2]
+    assert "a step has 2 microbatches for 4 workers, so some have nothing to do" in found[2]
     assert "microbatches for" not in alone[2]
 
 
@@ -396,7 +398,7 @@ def test_ray_asynchronous_a_replacement_worker_works_at_once(cluster, tmp_path, 
     at_work = seen[began : seen.index("evaluated", began)]
     assert {0, 1} <= set(at_work)
     lines = [each for each in at_work if isinstance(each, str)]
-    pattern = r"workers [\d,]+\+[\d,]+/s, staleness \d, 1 started again"
+    pattern = r"workers [\d,]+\+[\d,]+/s, staleness \d, 1 restarted"
     assert any(re.fullmatch(pattern, line) for line in lines), lines
     assert rows[-1]["epoch"] == 30.0
 
@@ -611,8 +613,8 @@ def test_ray_invalid_settings_are_refused(tmp_path):
     for name, value, says in (
         ("num_workers", -1, "give 0 or more"),
         ("microbatches", 0, "give 1 or more"),
-        ("num_gpus_per_worker", 1.5, "Ray gives whole GPUs"),
-        ("num_gpus_per_worker", 0.00001, "of at most 4 decimals"),
+        ("num_gpus_per_worker", 1.5, "give a whole number, or a fraction of one GPU"),
+        ("num_gpus_per_worker", 0.00001, "with at most 4 decimals"),
         ("num_gpus_per_worker", math.nan, "give 0 or more"),
         ("num_cpus", -1, "'num_cpus' of thincdialog.Ray.v1 is -1.*give 1 or more"),
         ("object_store_memory", 5, "give 78643200 or more"),
@@ -637,7 +639,7 @@ def test_ray_a_gpu_id_is_refused_if_workers_have_gpus(tmp_path):
 
 def test_ray_models_without_a_gradient_are_refused(tmp_path, root):
     given = {"@runners": "thincdialog.Ray.v1", "num_workers": 0}
-    with pytest.raises(ConfigError, match="learns example by example.*Hogwild"):
+    with pytest.raises(ConfigError, match="trains on one example at a time.*Hogwild"):
         run(tmp_path / "run", given, root / "configs" / "starspace.cfg")
 
 
@@ -685,7 +687,7 @@ def test_ray_data_that_a_node_lacks_is_named(tmp_path):
     with pytest.raises(DialogError, match="node node7: .*talks.txt.*same path"):
         make_experiment(recipe, "node7")
     file.write_text("text:ho\tlabels:hi\tepisode_done:True\n" * 8)
-    with pytest.raises(DataError, match="training data on node node7 is not the data"):
+    with pytest.raises(DataError, match="training data on node node7 differs from the data"):
         make_experiment(recipe, "node7")
 
 
@@ -696,7 +698,7 @@ def test_ray_streamed_data_may_be_copied_and_is_compared(tmp_path):
     make_experiment(recipe, "node7")
     content = file.read_text()
     file.write_text(content[:5] + "x" + content[6:])
-    with pytest.raises(DataError, match="training data on node node7 is not the data"):
+    with pytest.raises(DataError, match="training data on node node7 differs from the data"):
         make_experiment(recipe, "node7")
 
 
@@ -712,7 +714,7 @@ def test_ray_other_dev_data_is_named_with_the_node(tmp_path):
     other.call("make", recipe)
     dev.write_text("text:ho\tlabels:hi\tepisode_done:True\n" * 8)
     error = other.call("evaluate", "dev", 0, 1, data, None, {}, None).error(3)
-    where = f"dev data on node {socket.gethostname()} is not the data of the run"
+    where = f"dev data on node {socket.gethostname()} differs from the data of the run"
     assert isinstance(error, DataError) and where in str(error)
     assert str(error).startswith(str(dev))
 

@@ -304,7 +304,9 @@ def test_ray_cluster_signals_are_held_until_ray_is_done():
 
 def test_ray_cluster_invalid_addresses_are_refused():
     for address in ("local", ""):
-        with pytest.raises(DialogError, match="names no cluster: leave it out to start one"):
+        with pytest.raises(
+            DialogError, match="is not the address of a cluster: leave it out to start"
+        ):
             see_that_it_answers(address)
     see_that_it_answers("auto")  # Ray looks for a cluster itself.
     places = ["127.0.0.1:6379", "[::1]:6379", "head.of.mine:1"]

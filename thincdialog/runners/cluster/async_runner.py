@@ -68,7 +68,8 @@ class AsyncRunner(RayRunner):
     def restore(self, state: Mapping[str, Any]) -> None:
         if state.get("unit") != self.n_microbatches:
             text = f"[runner] a step has {self.n_microbatches} microbatches"
-            text += f", but had {state.get('unit')}" if "unit" in state else ", but was synchronous"
-            hint = "set mode and microbatches as they were, or start from scratch"
+            was = f"had {state['unit']}" if "unit" in state else "was synchronous"
+            text += f", but the saved run {was}"
+            hint = "set mode and microbatches as in the saved run, or start from scratch"
             raise ConfigError([Problem("", text, hint)])
         self.crew.restore(state["origin"], state["ledger"])

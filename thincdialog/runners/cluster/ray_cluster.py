@@ -76,8 +76,8 @@ def see_that_it_answers(address: str) -> None:
     RAISES (DialogError): If nothing answers, or if the server is not a Ray cluster.
     """
     if address in ("local", ""):  # Ray would start a new cluster.
-        text = f"[runner] address = {address!r} names no cluster: leave it out to start one"
-        raise DialogError(f"{text} that ends with the run.")
+        text = f"[runner] address = {address!r} is not the address of a cluster: leave it out to "
+        raise DialogError(f"{text}start a cluster that ends with the run.")
     if not is_place(address):
         return
     host, _, port = address.rpartition(":")
@@ -284,9 +284,9 @@ class RayCluster:
             there = sum(of_node.get(kind, 0.0) for of_node in self._of_nodes(whole))
             if amount > there:
                 what = "num_gpus_per_worker" if kind == "GPU" else "num_workers"
-                hint = f"set {what} lower, or add nodes"
+                hint = f"lower {what}, or add nodes"
                 if kind == "CPU" and self.folder:
-                    hint = f"set num_workers lower, or num_cpus = {n_workers} to share processors"
+                    hint = f"lower num_workers, or set num_cpus = {n_workers} to share processors"
                 raise DialogError(
                     f"[runner] num_workers = {n_workers} needs {amount:.10g} {kind}s, but {where} "
                     f"has {there:g}: {hint}."
@@ -295,16 +295,16 @@ class RayCluster:
         if n_places < n_workers:
             raise DialogError(
                 f"[runner] num_workers = {n_workers}: each worker needs 1 CPU and {n_gpus:g} GPUs "
-                f"of one node, but the Ray cluster has room for {n_places} workers only: set "
-                "num_workers lower, or add nodes."
+                f"of one node, but the Ray cluster has room for only {n_places} workers: lower "
+                "num_workers, or add nodes."
             )
         until = time.monotonic() + FREE_SECONDS
         while (n_free := self.fitting(n_workers, n_gpus)) < n_workers:
             if time.monotonic() > until:
                 raise DialogError(
-                    f"[runner] num_workers = {n_workers}, but only {n_free} find 1 CPU and "
-                    f"{n_gpus:g} GPUs of {where} free: set num_workers lower, or wait until others "
-                    "have ended."
+                    f"[runner] num_workers = {n_workers}, but {where} has 1 CPU and {n_gpus:g} "
+                    f"GPUs free for only {n_free} of them: lower num_workers, or wait until other "
+                    "runs have ended."
                 )
             time.sleep(0.1)
 

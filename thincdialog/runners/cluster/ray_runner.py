@@ -33,7 +33,7 @@ class RayRunner(Runner):
     of weights and optimizer. For the settings, see ``build_ray``.
 
     n_microbatches (int): Number of microbatches in a step.
-    n_restarts (int): Number of workers that were started again.
+    n_restarts (int): Number of workers that were restarted.
     """
 
     harmless: Sequence[str] = HARMLESS
@@ -64,20 +64,20 @@ class RayRunner(Runner):
             refuse(str(missing), "or set num_workers = 0", "runner")
         if experiment.agent.learns and not experiment.learner.has_gradient:
             text = (
-                f"[agent] '{experiment.agent.id}' learns example by example: it has no gradient "
-                "that [runner] workers could sum"
+                f"[agent] '{experiment.agent.id}' trains on one example at a time: it has no "
+                "gradient that [runner] workers could sum"
             )
             refuse(text, 'set @runners = "thincdialog.Hogwild.v1"', "runner")
         if experiment.agent.learns and not has_known_steps(experiment.optimizer):
-            text = "[training.optimizer] is none of Thinc's, whose state [runner] workers can share"
-            refuse(text, "choose another optimizer", "training", "optimizer")
+            text = "[training.optimizer] is a custom optimizer, whose state workers cannot share"
+            refuse(text, 'choose another optimizer, such as "Adam.v1"', "training", "optimizer")
         gpu_id = checked.interpolated["system"]["gpu_id"]
         if self.num_workers and gpu_id >= 0:
             text = f"[runner] workers get their GPUs from Ray, but gpu_id = {gpu_id} names one"
             refuse(text, "set num_gpus_per_worker = 1 and --gpu-id -1", "system", "gpu_id")
         if self.settings["microbatches"] and experiment.training["accumulate_gradient"] > 1:
-            text = "[runner] microbatches and [training] accumulate_gradient say the same"
-            refuse(text, "set one of them", "runner", "microbatches")
+            text = "[runner] microbatches and [training] accumulate_gradient set the same number"
+            refuse(text, "set only one of them", "runner", "microbatches")
         return problems
 
     def begin(
@@ -223,5 +223,5 @@ class RayRunner(Runner):
         shown = "+".join(f"{rate:,.0f}" for rate in rates)
         parts = [f"workers {shown}/s" if len(rates) > 1 else "", *more]
         if self.n_restarts:
-            parts.append(f"{self.n_restarts} started again")
+            parts.append(f"{self.n_restarts} restarted")
         self._line = ", ".join(part for part in parts if part)

@@ -94,15 +94,15 @@ def make_experiment(recipe: Recipe, node: str) -> Tuple[Experiment, Optional[Tea
             problems = "; ".join(problem.text for problem in error.problems)
             raise DialogError(
                 f"{problems} (on node {node}). A worker knows only the packages of its node and "
-                "functions that it has imported itself: put your own into a file given with --code "
-                '(in Python: code="FILE.py").'
+                "functions that it has imported itself: put yours into a file, and pass it with "
+                '--code (in Python: code="FILE.py").'
             ) from None
         except DialogError as error:
             if recipe.gpu_id < 0:
                 raise
             raise DialogError(
                 f"[runner] a worker on node {node} cannot use the GPU that Ray gives it: {error} "
-                "For workers that is num_gpus_per_worker = 0."
+                "To train on CPUs, set num_gpus_per_worker = 0."
             ) from None
         with experiment.working():
             teacher = None
@@ -167,8 +167,8 @@ def see_same_data(
     """
     for name in (name for name in there if here[name] != there[name]):
         text = (
-            f"the {split} data on node {node} is not the data of the run, or is in another order. "
-            "Files must be the same on every node, and a teacher must give every process the same "
-            "examples in the same order (a set of texts does not)"
+            f"the {split} data on node {node} differs from the data of the run, or is in another "
+            "order. Files must be the same on every node, and a teacher must give every process "
+            "the same examples in the same order (a set of texts does not)"
         )
         raise DataError(teacher.by_task()[name].order.origin, text)

@@ -48,7 +48,7 @@ class RemoteCrew:
         except Died as death:
             self.end()
             who = min(death.workers, default=0)
-            raise WorkerError(who, f"{death.who} died as it began: {death}") from None
+            raise WorkerError(who, f"{death.who} died while it was starting: {death}") from None
         except BaseException:
             with runner.interruption.waiting():
                 self.end()
@@ -79,7 +79,7 @@ class RemoteCrew:
                 runner.n_restarts += max(1, len(death.workers))
                 if runner.n_restarts > most:
                     text = (
-                        f"{death.who} died, and [runner] max_restarts = {most}: set it higher, and "
+                        f"{death.who} died, and [runner] max_restarts = {most}: raise it, and "
                         f"continue with --resume. Ray says: {death}"
                     )
                     raise WorkerError(min(death.workers, default=0), text)
@@ -88,7 +88,8 @@ class RemoteCrew:
                 except Died as another:
                     death = another
             seconds = time.monotonic() - began
-            runner.note(f"[runner] {what} ({seconds:.1f} seconds; {runner.n_restarts} so far)")
+            total = f"restarts so far: {runner.n_restarts}"
+            runner.note(f"[runner] {what} ({seconds:.1f} seconds; {total})")
 
     def _replace(self, death: Died) -> str:
         """Continue without the dead workers, and return a description of the event for the log.
@@ -111,7 +112,7 @@ class RemoteCrew:
                 time.sleep(0.05)
             team.start(n, self.recipe)
         if not team.actors and not team.join(at_least=1):
-            raise WorkerError(0, "it was the last worker, and died; no other one could start")
+            raise WorkerError(0, "it was the last worker, and it died; no other worker could start")
 
     def evaluate(self, teacher: Teacher, recorder: Optional[Recorder] = None) -> Dict[str, float]:
         """Evaluate the agent on the data of a teacher, with all workers.

@@ -185,7 +185,7 @@ class RemoteServer(RemoteCrew):
         for ref in done:
             number = self.busy.pop(ref)
             if not self.team.answer(ref, number):
-                raise Died([], "no worker reaches it", is_server=True)
+                raise Died([], "no worker can reach it", is_server=True)
         told: ServerReport = self._ask("take")
         if told.made or done:
             self._heard = time.monotonic()

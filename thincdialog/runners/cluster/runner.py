@@ -72,7 +72,7 @@ def build_ray(
             raise ConfigError([Problem("", text, f"give {least} or more")])
     if num_gpus_per_worker != round(num_gpus_per_worker, 0 if num_gpus_per_worker > 1 else 4):
         text = f"'num_gpus_per_worker' of {NAME} is {num_gpus_per_worker}"
-        hint = "Ray gives whole GPUs, or a share of one, of at most 4 decimals"
+        hint = "give a whole number, or a fraction of one GPU with at most 4 decimals"
         raise ConfigError([Problem("", text, hint)])
     kind = SyncRunner if mode == "sync" else AsyncRunner
     return kind(**settings)

@@ -23,7 +23,7 @@ def shared_memory(
     if plane == "store":
         return None
     nodes = {*team.each("node"), team.cluster.node}
-    reason = f"is for one machine, but workers are on {len(nodes)}"
+    reason = f"works on one machine only, but the run uses {len(nodes)}"
     if len(nodes) == 1:
         reason = "does not work: workers cannot open the memory of the run's process"
         for is_named in (False, True):

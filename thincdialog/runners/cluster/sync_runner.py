@@ -22,7 +22,7 @@ class SyncRunner(RayRunner):
         self.pace, self.is_done = Pace(), True
         if self.n_microbatches < self.num_workers:
             text = f"a step has {self.n_microbatches} microbatches for {self.num_workers} workers"
-            self.note(f"[runner] {text}: some have nothing to do. Set microbatches higher.")
+            self.note(f"[runner] {text}, so some have nothing to do. Raise microbatches.")
         return RemotePeers(self, teacher) if self.num_workers else LonePeer(self, teacher)
 
     def start_epoch(self, epoch: int) -> None:
@@ -62,7 +62,7 @@ class SyncRunner(RayRunner):
     def restore(self, state: Mapping[str, Any]) -> None:
         there = state.get("microbatches")
         if there != self.n_microbatches:
-            text = f"[runner] a step has {self.n_microbatches} microbatches, but had {there}"
+            text = f"[runner] a step has {self.n_microbatches} microbatches, not {there} as saved"
             raise ConfigError(
                 [Problem("", text, f"set microbatches = {there}, or start from scratch")]
             )

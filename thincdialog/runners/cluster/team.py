@@ -110,9 +110,9 @@ class Team:
             if time.monotonic() > say_at:
                 say_at = float("inf")
                 text = (
-                    f"{len(self._starting)} workers have not started yet: they read data, or wait"
+                    f"{len(self._starting)} workers have not started yet: they are reading data, "
                 )
-                self.patience.note(f"[runner] {text} for processors that another run has taken")
+                self.patience.note(f"[runner] {text}or waiting for processors of another run")
             for ref in self.look(numbers, heard):
                 heard, actor = time.monotonic(), self._starting.pop(ref)
                 try:
