@@ -368,6 +368,14 @@ def test_convert_keeps_speakers_and_unanswered_turns_of_a_layout(tmp_path, writt
     assert found == [["ann", "bob", "cem"], ["ann"]]
 
 
+def test_convert_guesses_json_lines_by_the_text_field(tmp_path, written):
+    path, out = written('{"q": "a", "y": "x"}\n', "a.jsonl"), tmp_path / "out.jsonl"
+    with pytest.raises(DataError, match="its format cannot be guessed, .*: give it with --from"):
+        convert(path, out, to_format="jsonl")
+    convert(path, out, to_format="jsonl", text_field="q", label_field="y")
+    assert out.read_text() == '{"text": "a", "label": "x"}\n'
+
+
 def test_convert_guesses_a_table_by_its_columns_in_its_encoding(tmp_path):
     rows, out = tmp_path / "rows.csv", tmp_path / "out.jsonl"
     rows.write_bytes("conversation_id,speaker,text\n1,Ed,grün\n1,Flo,b\n".encode("cp1252"))

@@ -115,7 +115,7 @@ def convert(
     check_name(to_format, WRITERS, " for writing")
     own_layout = [from_format] if from_format and is_layout_file(from_format) else []
     has_fields = bool(label_field or columns or text_field != "text")
-    found = from_format or guess_format(paths[0], encoding, has_fields)
+    found = from_format or guess_format(paths[0], encoding, has_fields, text_field)
     check_name(found, [*FORMATS, *shipped_layouts(), *own_layout], " for reading")
     done = Conversion(found, to_format, from_format is None)
     at = Bookmark(left_out=done.left_out, encoding=encoding)

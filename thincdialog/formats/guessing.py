@@ -19,7 +19,7 @@ from .value_file import read_value
 from .wording import kind, short
 
 N_LINES = 200
-GIVE = f"name the format ({', '.join(FORMATS)}, or a layout)"
+GIVE = f"name the format with --from ({', '.join(FORMATS)}, or a layout)"
 WRITE_LAYOUT = "write a layout for thincdialog.JSONLayout.v1 (docs/load-your-data.md)"
 # Suffixes of files that hold JSON or YAML.
 VALUES = (".json", ".jsonl", ".ndjson", ".yml", ".yaml")
@@ -45,12 +45,15 @@ def format_by_name(path: str) -> Optional[str]:
     return suffix[1:] if suffix in (".csv", ".tsv") else None
 
 
-def guess_format(path: str, encoding: Optional[str] = None, is_labelled: bool = False) -> str:
+def guess_format(
+    path: str, encoding: Optional[str] = None, is_labelled: bool = False, text_field: str = "text"
+) -> str:
     """Guess the format of a file: a name in ``FORMATS``, or of a bundled layout.
 
     path (str): A plain file.
     encoding (Optional[str]): Of the file, see ``Bookmark``.
     is_labelled (bool): Whether a table has columns for a text and a label, whatever their names.
+    text_field (str): Field of the text in JSON lines with labels.
     RAISES (DataError): If the format cannot be guessed, or the file cannot be read.
     """
     known = format_by_name(path)
@@ -65,8 +68,8 @@ def guess_format(path: str, encoding: Optional[str] = None, is_labelled: bool = 
             next(read_table(path, at), None)
         are_there = {"text", "label"} <= {*(at.columns or ())}
         return known if are_there else readable_format(path, encoding) or known
-    found = None if is_arrow(path) else _format_of_text(path, first_lines(path, encoding))
-    found = found or readable_format(path, encoding)
+    lines = [] if is_arrow(path) else first_lines(path, encoding)
+    found = _format_of_text(path, lines, text_field) or readable_format(path, encoding)
     if found is not None:
         return found
     if is_arrow(path):
@@ -163,7 +166,7 @@ def about(path: str, encoding: Optional[str] = None) -> str:
     return ""
 
 
-def _format_of_text(path: str, lines: List[str]) -> Optional[str]:
+def _format_of_text(path: str, lines: List[str], text_field: str = "text") -> Optional[str]:
     """Return the format that the first lines of a file look like, or None."""
     first = lines[0] if lines else ""
     if is_json_lines(path) or first.startswith("{"):
@@ -173,7 +176,7 @@ def _format_of_text(path: str, lines: List[str]) -> Optional[str]:
             return "conversations"
         if isinstance(pairs, list) and (not pairs or any(map(_are_turns, pairs))):
             return "parlai-conversations"
-        return "jsonl" if "text" in row else None
+        return "jsonl" if text_field in row else None
     elif NUMBERED.match(first):
         return "babi" if _has_support(lines) else "fbdialog"
     elif PARLAI.match(first):
