@@ -145,11 +145,13 @@ def compare(
         known = [task for task, rows in side.rows.items() if rows]
         values.append(task_values(resampled, known))
     differences = _differences(first, second, values)
+    units = [{row.conversation for row in rows} for rows in first.rows.values()]
     if not differences:
         text = "cannot be compared: they have no metric in common. Files of predictions "
         text += "hold means over examples only, such as accuracy: compare the models instead."
+        if all(len(unit) < 2 for unit in units):
+            text = "cannot be compared by one conversation or example: give data with 2 or more."
         raise DataError(f"{first.name} and {second.name}", text)
-    units = [{row.conversation for row in rows} for rows in first.rows.values()]
     n_drawn, n_examples = sum(map(len, units)), sum(map(len, first.rows.values()))
     return Comparison(
         differences,
