@@ -1,3 +1,4 @@
+import pickle
 import re
 
 import numpy as np
@@ -48,14 +49,15 @@ def test_tokenizer_ids_are_in_range(built, name, text):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_tokenizer_is_saved_and_loaded(built, tmp_path, name):
+def test_tokenizer_is_saved_and_loaded_or_pickled(built, tmp_path, name):
     tokenizer = built[name]
     tokenizer.to_disk(tmp_path / "tokenizer")
     loaded = type(tokenizer)(**SETTINGS.get(name, {}))
     loaded.from_disk(tmp_path / "tokenizer")
-    assert loaded.n_ids == tokenizer.n_ids
-    for text in TEXTS[:4]:
-        assert loaded.encode(text).tolist() == tokenizer.encode(text).tolist()
+    for copied in (loaded, pickle.loads(pickle.dumps(tokenizer))):
+        assert copied.n_ids == tokenizer.n_ids
+        for text in TEXTS[:4]:
+            assert copied.encode(text).tolist() == tokenizer.encode(text).tolist()
 
 
 @pytest.mark.parametrize("name", ["Characters", "Subwords", "Whitespace", "WordNgrams", "Words"])

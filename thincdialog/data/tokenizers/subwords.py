@@ -51,8 +51,7 @@ class SubwordTokenizer(Tokenizer):
         byte_fallback: bool = True,
     ):
         with importing("subwords", "The tokenizer thincdialog.Subwords.v1"):
-            import sentencepiece
-        self._package: Any = sentencepiece
+            import sentencepiece  # noqa: F401 - raises the error before any data is read
         self.size = check_range("size", size, N_BYTES + 2 if byte_fallback else 2)
         self.algorithm = algorithm
         self.lower = lower
@@ -72,13 +71,15 @@ class SubwordTokenizer(Tokenizer):
         return self._processor
 
     def build(self, texts: Iterable[str], progress: Optional[Progress] = None) -> None:
+        from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
+
         parts = self._parts(counted(texts, progress))
         first = list(islice(parts, 1))
         if not first:
             raise DataError("subwords", "there is no text to learn subwords from")
         model = io.BytesIO()
         try:
-            self._package.SentencePieceTrainer.train(
+            SentencePieceTrainer.train(
                 sentence_iterator=chain(first, parts),
                 model_writer=model,
                 model_type=self.algorithm,
@@ -101,7 +102,7 @@ class SubwordTokenizer(Tokenizer):
             needed = re.search(r"required_chars\. \d+ vs (\d+)", str(error))
             why = f"their characters need {needed[1]}: set [tokenizer] size" if needed else error
             raise DataError("subwords", f"{text}: {why}") from None
-        self._processor = self._package.SentencePieceProcessor(model_proto=model.getvalue())
+        self._processor = SentencePieceProcessor(model_proto=model.getvalue())
 
     def _parts(self, texts: Iterable[str]) -> Iterator[str]:
         for text in texts:
@@ -145,6 +146,8 @@ class SubwordTokenizer(Tokenizer):
         (folder / _CHECK).write_text(json.dumps(check) + "\n", encoding="utf-8")
 
     def from_disk(self, folder: Path) -> None:
+        from sentencepiece import SentencePieceProcessor
+
         try:
             model = read_plain(folder / _MODEL)
             check = parse_json(read_plain(folder / _CHECK))
@@ -160,7 +163,7 @@ class SubwordTokenizer(Tokenizer):
                 "were saved; train again or restore the file"
             )
         try:
-            processor = self._package.SentencePieceProcessor(model_proto=model)
+            processor = SentencePieceProcessor(model_proto=model)
             # Decode every piece now: an invalid one would otherwise only fail in some reply.
             pieces = [processor.id_to_piece(each) for each in range(processor.vocab_size())]
         except (RuntimeError, UnicodeDecodeError):
