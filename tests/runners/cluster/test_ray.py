@@ -271,9 +271,7 @@ def staleness(rows):
     return counts
 
 
-@pytest.mark.parametrize(
-    "plane, dies", [("shm", False), ("store", False), ("shm", True), slow("store", True)]
-)
+@pytest.mark.parametrize("plane, dies", [("store", False), ("shm", True), slow("store", True)])
 def test_ray_asynchronous_every_example_counts_once(plane, dies, cluster, tmp_path, monkeypatch):
     given = {"mode": "async", "microbatches": 1, "plane": plane, "training.max_epochs": 6.0}
     given.update({"snapshot_every": 5, "training.eval_every_steps": 0, "max_restarts": 9})
