@@ -70,7 +70,7 @@ def test_order_shows_each_example_exactly_once(case, n_workers, workers, n_copie
 
 
 @pytest.mark.slow
-@settings(max_examples=100)
+@settings(max_examples=40)
 @given(cases(shown_once=False), st.integers(0, 2), st.integers(1, 9), BATCHERS, st.integers(0, 40))
 def test_order_continues_where_a_state_was_taken(case, worker, n_copies, batcher, n_before):
     """The state is taken in the middle of episodes, blocks and windows. The next epoch is the same,

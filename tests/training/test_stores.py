@@ -491,7 +491,7 @@ def test_a_build_that_is_killed_anywhere_continues_with_the_same_result(files):
         done = run(n_writes, "stores")
         codes.append(done.returncode)
         assert done.returncode in (0, -9), done.stderr
-        n_writes += 6
+        n_writes += 9
     assert len(codes) > 4
     assert_same_arrays(files)
 
@@ -643,13 +643,13 @@ def learn(n, **changes):
     overrides = {"tasks.long.n": n, "training.max_epochs": 2, **changes}
     train(CONFIG, overrides=overrides, stdout=io.StringIO(), stderr=io.StringIO())
 
-CONFIG, N = open("long.cfg").read(), 11_200
+CONFIG, N = open("long.cfg").read(), 5_600
 if sys.argv[1] == "build":
     learn(N, loader__store="stores", training__max_steps=1, tasks__long__streaming=True)
     raise SystemExit
 learn(100, loader__store="warm")
 data = kilobytes("VmData:")
-resource.setrlimit(resource.RLIMIT_DATA, (1024 * data + 24 * MEGABYTE,) * 2)
+resource.setrlimit(resource.RLIMIT_DATA, (1024 * data + 12 * MEGABYTE,) * 2)
 try:
     learn(N, loader__store=None, tasks__long__streaming=False, training__max_steps=1)
     print("held")
@@ -674,7 +674,7 @@ def test_a_store_20_times_the_memory_is_trained_on_for_two_epochs(tmp_path):
         # Held in memory, the data is too large.
         assert not done.stdout
     size = sum(path.stat().st_size for path in (tmp_path / "stores").rglob("*.npy"))
-    assert size > 20 * 24 << 20
+    assert size > 20 * 12 << 20
 
 
 def test_a_run_resumes_with_its_first_source_or_with_a_store(tmp_path):
