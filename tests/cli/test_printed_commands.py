@@ -18,7 +18,6 @@ from tests.conftest import ROOT
 from tests.pretrained.tiny_encoder import tiny_encoder
 from tests.processes import slow, start
 from tests.test_docs import smaller
-from thincdialog.cli.example_files import MADE, YOURS, needed
 from thincdialog.cli.main import COMMANDS, main
 from thincdialog.config import load_config, shipped_configs
 
@@ -26,11 +25,23 @@ WRITTEN = r"(?:>|-o|--output|--json|--log|--png|--svg|--predictions|--errors) (?
 # Two configs whose data is neither conversations nor labelled texts.
 QUICK = ("babi", "dialog_memory")
 PROGRAM = "python -m thincdialog "
+# Files in the examples of help texts, and the commands that make them, in this order.
+MADE = {
+    "quickstart.cfg": "init config quickstart.cfg",
+    "ranker.cfg": "init config ranker.cfg",
+    "intent.cfg": "init config intent.cfg",
+    "output/quickstart": "train quickstart.cfg --output output/quickstart",
+    "output/small": "train quickstart.cfg --output output/small --agent.model.encoder.width 32",
+    "output/ranker": "train ranker.cfg --output output/ranker "
+    "--paths.train train.jsonl --paths.dev dev.jsonl --paths.test test.jsonl",
+    "output/intent": "train intent.cfg --paths.train intents.csv --paths.test intents.csv",
+    "best.jsonl": "evaluate output/quickstart/model-best --predictions best.jsonl",
+    "small.jsonl": "evaluate output/small/model-best --predictions small.jsonl",
+}
 # Files of the package that contain commands, and the tests that run these.
 PRINTED = {
     "__main__.py": "(says what it is)",
     "cli/arguments.py": "test_what_train_prints and others: command_line()",
-    "cli/example_files.py": "test_examples_run",
     "cli/main.py": "test_examples_run, test_helps_name_helps",
     "config/check.py": "test_hints_of_configs",
     "config/given.py": "test_hints_of_configs",
@@ -48,8 +59,18 @@ def commands_in(text):
     return re.findall(f"{PROGRAM}(.*)", text)
 
 
+def needed(examples):
+    """Return the commands that make the files that examples read, in the order to run them."""
+    lines = []
+    for file, line in reversed(MADE.items()):
+        read = re.sub(rf"{WRITTEN}\S+", "", "\n".join([*lines, *examples]))
+        if line not in examples and re.search(rf"(?<!\S){re.escape(file)}(?![\w.-])", read):
+            lines.insert(0, line)
+    return lines
+
+
 def write_data(folder):
-    """Write a user's data, as the help describes it."""
+    """Write the user's data that the examples of help texts read."""
     colours, places = ("red", "green", "blue"), ("garden", "kitchen")
     talks, labelled = [], ["text,label"]
     for number in range(12):
@@ -123,12 +144,13 @@ def test_every_place_that_prints_a_command_is_known():
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_examples_name_files_that_are_there_and_settings_that_exist(name, capsys):
+def test_examples_name_files_that_are_there_and_settings_that_exist(name, tmp_path, capsys):
+    write_data(tmp_path)
     examples = of_help(name)
     assert main([*name.split(), "--help"]) == 0
     shown = commands_in(capsys.readouterr().out)
     assert examples and set(examples) <= set(shown)
-    known = {*needed(examples), "output"}
+    known = {*MADE, *os.listdir(tmp_path), "output"}
     for line in examples:
         made = set(re.findall(WRITTEN, line))
         for word in shlex.split(line)[len(name.split()) + 1 :]:
@@ -136,8 +158,6 @@ def test_examples_name_files_that_are_there_and_settings_that_exist(name, capsys
             if re.search(r"^[\w/]+\.(cfg|jsonl|csv|json)$|^output/\w+", word) and word not in made:
                 is_target = name in ("convert", "chats", "init config", "init fill-config")
                 assert is_target or top in known, (line, word)
-    for file in known & set(MADE):
-        assert MADE[file] in shown
     configs = {f"{stem}.cfg": path for stem, path in shipped_configs().items()}
     for line in shown:
         words = shlex.split(line)
@@ -154,8 +174,7 @@ def test_examples_name_files_that_are_there_and_settings_that_exist(name, capsys
 @pytest.mark.parametrize("name", [name for name in COMMANDS if name not in ("serve", "chats")])
 def test_examples_run(name, folder, monkeypatch, capsys):
     examples = of_help(name)
-    made = [MADE[file] for file in needed(examples) if file in MADE]
-    for line in [*(line for line in made if line not in examples), *examples]:
+    for line in [*needed(examples), *examples]:
         small = line.replace("--random 20", "--random 2").replace("=64,128", "=64")
         if line.startswith("cross-validate"):
             small = small.replace(" --folds 10", "") + " --folds 2 --training.max_steps 8"
@@ -324,8 +343,3 @@ def test_hints_of_configs(folder, capsys):
     assert {line.split()[0] for line in lines} == {"init", "find-function"}
     for line in lines:
         assert main(shlex.split(line)) == 0
-
-
-def test_user_data_is_described_as_it_is(folder):
-    """The tests above use this data."""
-    assert all((folder / name).exists() for name in YOURS)

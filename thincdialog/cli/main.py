@@ -14,7 +14,6 @@ from ..errors import ConfigError, DialogError, WorkerError
 from ..files.pickles import allowing
 from .arguments import COMMON, UsageError, declare
 from .completion import DEFAULTS, complete, settings_in
-from .example_files import where_from
 from .output import messages
 from .overrides import ENVIRONMENT, environment_overrides, split_overrides
 
@@ -209,7 +208,6 @@ def make_parser(name: str) -> argparse.ArgumentParser:
     """
     command, module = COMMANDS[name], _module(name)
     lines = ["examples:", *(f"  python -m thincdialog {each}" for each in module.EXAMPLES)]
-    lines += where_from(module.EXAMPLES)
     if command.takes_overrides:
         lines[:0] = ["You can change any setting of the config: --section.key VALUE", ""]
     parser = argparse.ArgumentParser(
