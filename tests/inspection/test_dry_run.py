@@ -1,11 +1,13 @@
 """A dry run does everything up to the first step, and writes nothing."""
 
 import io
+import tracemalloc
 
 import pytest
 
 from tests.training.examples import RANKER, quietly_train
 from tests.training.two_tasks import SIZES, TWO_TASKS
+from thincdialog.agents.ranker import RankerAgent
 from thincdialog.api import DialogError, dry_run, find_lr
 from thincdialog.cli.main import main
 
@@ -63,6 +65,16 @@ def test_dry_run_errors_are_those_of_training(config, overrides):
     with pytest.raises(type(wanted.value)) as found:
         run_dry(config, overrides=overrides)
     assert str(found.value) == str(wanted.value)
+
+
+def test_dry_run_that_fails_stops_tracing_memory(monkeypatch):
+    def fail(self, batch):
+        raise DialogError("out of coffee")
+
+    monkeypatch.setattr(RankerAgent, "learn", fail)
+    with pytest.raises(DialogError, match="out of coffee"):
+        run_dry()
+    assert not tracemalloc.is_tracing()
 
 
 def test_dry_run_writes_nothing_but_looks_at_the_folder(tmp_path, monkeypatch, capsys):

@@ -148,10 +148,12 @@ def _measuring(weights: Any) -> Iterator[List[int]]:
         taken.append((held_bytes(weights) or held) - held)
         return
     tracemalloc.start()
-    before, _ = tracemalloc.get_traced_memory()
-    yield taken
-    taken.append(tracemalloc.get_traced_memory()[1] - before)
-    tracemalloc.stop()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        yield taken
+        taken.append(tracemalloc.get_traced_memory()[1] - before)
+    finally:
+        tracemalloc.stop()
 
 
 def _optimizer_bytes(optimizer: Any, weights: int) -> int:
