@@ -84,8 +84,6 @@ class LoggedRun:
     first_step (int): Number of training steps before a resume; 0 in a new run. Rows of later steps
         that were logged before the resume are logged again.
     total_steps (Optional[float]): Steps of the whole run; None if not known yet.
-    place (Optional[str]): Temporary folder of the run, if ``output`` still holds an earlier run.
-        Its files move to ``output`` when the new run replaces the earlier one.
     progress_now (Callable[[], Optional[Progress]]): Returns ``progress``.
     """
 
@@ -94,7 +92,6 @@ class LoggedRun:
     first_step: int = 0
     total_steps: Optional[float] = None
     error: Optional[BaseException] = None
-    place: Optional[str] = None
     progress_now: Callable[[], Optional[Progress]] = lambda: None
 
     @property

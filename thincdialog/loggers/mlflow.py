@@ -78,7 +78,7 @@ def _begin(client: Any, experiment: str, name: Optional[str], run: LoggedRun) ->
     place = found.experiment_id if found else client.create_experiment(experiment)
     name = name or (Path(run.output).name if run.output else None)
     run_id = client.create_run(place, run_name=name).info.run_id
-    remember_id(run.place or run.output, "mlflow", run_id)
+    remember_id(run.output, "mlflow", run_id)
     params = [
         # Names may contain neither "@" nor "*".
         Param(key.replace("*.", "").replace("@", ""), value[:MAX_LETTERS])

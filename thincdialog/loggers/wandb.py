@@ -61,7 +61,7 @@ def WandB(
                 f"thincdialog.WandB.v1 cannot start a run: {' '.join(str(error).split())}. "
                 'With mode = "offline" it needs no network and no account.'
             ) from error
-        remember_id(run.place or run.output, "wandb", there.id)
+        remember_id(run.output, "wandb", there.id)
 
         def log_step(info: Optional[Dict[str, Any]]) -> None:
             if info is not None:

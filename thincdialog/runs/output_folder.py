@@ -7,12 +7,11 @@ from typing import Iterator, Optional
 
 from ..errors import DialogError, OutputError, TrainingError
 from ..files.plain_file import not_plain
-from ..files.saved_model import BEST, LAST
+from ..files.saved_model import BEST, CONFIG, LAST
 from ..files.whole_file import writing
 from ..loggers.values import ID_FILES
 from .checkpoints import Checkpoints
 from .run_log import CANNOT, ELSEWHERE, LOG, RUNNING, is_running
-from .run_place import CONFIG
 from .scores_file import SCORES
 
 

@@ -13,8 +13,9 @@ from ..config import told_apart, write_config
 from ..contract import told_of_code
 from ..errors import DialogError, ModelError, TrainingError
 from ..files.array_file import read_array, write_array
+from ..files.held import AGENT
 from ..files.json_file import read_json
-from ..files.saved_model import BEST, LAST, find_changes, read_meta
+from ..files.saved_model import BEST, CONFIG, LAST, find_changes, read_meta
 from ..files.whole_file import whole_file, writing
 from ..optimizers.state import has_state, optimizer_state, restore_optimizer
 from ..pretrained.saved_encoder import check_encoders, write_encoders
@@ -24,7 +25,7 @@ from ..training.progress import Position
 from .changes import Prints, check_config, check_data, check_ops, fingerprints
 from .checkpoints import ARRAYS, RESTART, STATE, Checkpoints
 from .model_folder import save_model
-from .run_place import CONFIG, RunPlace
+from .replaced_run import REPLACED, WRITTEN_WHOLE, delete_replaced, move_away, move_back
 
 WEIGHTS = "weights.npy"
 # File in a checkpoint: weights of the best model.
@@ -40,7 +41,7 @@ class RunKeeper(Keeper):
     """
 
     def __init__(self, experiment: Experiment, folder: Optional[Path]):
-        self.experiment, self.place = experiment, RunPlace(folder)
+        self.experiment, self.folder = experiment, folder
         self.checked, self.tasks = experiment.checked, experiment.tasks
         self.agent, self.optimizer = experiment.agent, experiment.optimizer
         self._has_checkpoints = self.agent.learns and has_state(self.optimizer)
@@ -53,43 +54,50 @@ class RunKeeper(Keeper):
     @property
     def checkpoints(self) -> Optional[Checkpoints]:
         """The checkpoints of the run; None if the run writes none."""
-        path = self.place.path
-        return Checkpoints(path) if path is not None and self._has_checkpoints else None
+        folder = self.folder if self._has_checkpoints else None
+        return None if folder is None else Checkpoints(folder)
 
     # --- keeping --------------------------------------------------------------------
 
     @contextmanager
     def keeping(self) -> Iterator[None]:
         """Manage the run's files in the block, in which no other process may use the folder. If the
-        run ends before it has replaced an old run, its files are deleted and the old run is kept;
-        but if a signal ends it after training steps, it replaces the old run.
+        run ends before it has replaced an old run, the old run is moved back; but if a signal ends
+        it after training steps, it replaces the old run.
 
         RAISES (OutputError): If unfinished changes of a killed run cannot be repaired.
         """
-        self.place.repair()
+        if self.folder is None:
+            yield
+            return
+        move_back(self.folder)
+        Checkpoints(self.folder).repair(*WRITTEN_WHOLE, REPLACED, AGENT)
         try:
             yield
         except KeyboardInterrupt:
             if self._has_learnt:
-                self.place.take_over()
+                self.replace()
             raise
         finally:
-            if not self.place.is_sure:
+            if move_back(self.folder):
                 self.saved = self.newest = ""
-            self.place.drop()
+
+    def replace(self) -> None:
+        """Delete the old run, because this one has trained."""
+        if self.folder is not None:
+            delete_replaced(self.folder)
 
     def begin(self, is_new: bool) -> None:
-        """Begin or resume the run: write its config into the run's current folder.
+        """Begin or resume the run: write its config into the run's folder.
 
-        is_new (bool): Whether the run is new. If so, an old run is kept until
-            ``RunPlace.take_over``.
-        RAISES (OutputError): If the config cannot be written.
+        is_new (bool): Whether the run is new. If so, an old run is moved away until ``replace``.
+        RAISES (OutputError): If the folder cannot be written.
         """
-        if is_new:
-            self.place.begin_again()
-        if self.place.path is None:
+        if self.folder is None:
             return
-        path = self.place.path / CONFIG
+        if is_new:
+            move_away(self.folder)
+        path = self.folder / CONFIG
         remedy = "Free some space or choose another folder with --output."
         with writing(path, remedy), whole_file(path) as temporary:
             temporary.write_text(write_config(self.checked.config), encoding="utf8")
@@ -141,15 +149,15 @@ class RunKeeper(Keeper):
         }
 
     def _save_model(self, name: str, meta: Mapping[str, Any]) -> None:
-        if self.place.path is not None and self.place.folder is not None:
+        if self.folder is not None:
             config = write_config(self.checked.config)
-            save_model(self.agent, self.place.path / name, config, meta, self.tasks.values())
-            self.saved = str(self.place.folder / name)
+            save_model(self.agent, self.folder / name, config, meta, self.tasks.values())
+            self.saved = str(self.folder / name)
 
     def checkpoint(self, step: int, state: Mapping[str, Any]) -> None:
         """Write a checkpoint. If training steps have been made and evaluated, also replace an old
         run, because this run has shown that it can read its data and train."""
-        if self.checkpoints is None or self.place.folder is None:
+        if self.checkpoints is None:
             return
         if self._fingerprints is None:
             self._fingerprints = fingerprints(self.experiment)
@@ -173,9 +181,9 @@ class RunKeeper(Keeper):
                 # damage several checkpoints.
                 write_array(folder / BEST_WEIGHTS, to_numpy(self.best_weights))
             (folder / STATE).write_text(_as_json(whole) + "\n", encoding="utf8")
-        self.newest = str(Checkpoints(self.place.folder).at(step))
+        self.newest = str(self.checkpoints.at(step))
         if self._is_evaluated and self._has_learnt:
-            self.place.take_over()
+            self.replace()
 
     # --- restoring --------------------------------------------------------------------
 
@@ -194,7 +202,7 @@ class RunKeeper(Keeper):
             return None
         newest = self.checkpoints.newest(note)
         if newest is None:
-            note(f"There is no checkpoint in {self.place.folder}: starting from scratch.")
+            note(f"There is no checkpoint in {self.folder}: starting from scratch.")
             return None
         state = read_json(newest / STATE)
         self.newest = str(newest)
@@ -243,8 +251,8 @@ class RunKeeper(Keeper):
         """Restore the best model, in memory and in the run's folder. The folder may contain a
         better model, which was found after the checkpoint was written; the resumed run will find it
         again."""
-        assert self.place.path is not None
-        agent, place = self.experiment.learner, self.place.path / BEST
+        assert self.folder is not None
+        agent, place = self.experiment.learner, self.folder / BEST
         values: Any = read_array(weights)
         if values.shape != agent.weights.shape:
             raise ModelError(f"{weights}  has {values.size:,} weights, not the model's. {RESTART}")

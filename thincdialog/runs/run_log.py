@@ -32,23 +32,22 @@ class RunLog:
 
     def __init__(self, folder: Path):
         self.folder = folder
-        self.rows = self._in_folder = _locked(folder)
+        with writing(folder / LOG, ELSEWHERE, CANNOT):
+            self.rows = RowFile(folder / LOG)
+            if not _lock(self.rows):
+                self.rows.file.close()
+                raise OutputError(f"{folder}  {RUNNING}")
 
-    def begin(self, resume_step: Optional[int] = None, place: Optional[Path] = None) -> None:
+    def begin(self, resume_step: Optional[int] = None) -> None:
         """Begin or resume a run.
 
         resume_step (Optional[int]): Step from which the run resumes; rows of later steps are
             deleted. None for a new run, which begins with an empty file.
-        place (Optional[Path]): Folder in which the run is written, if it is not yet the run's own
-            folder; both folders are then locked.
         RAISES (OutputError): If the file cannot be written.
         """
-        if place is not None:
-            self.rows = _locked(place)
-        place = place or self.folder
-        with writing(place / LOG, ELSEWHERE, CANNOT):
+        with writing(self.folder / LOG, ELSEWHERE, CANNOT):
             self.rows.drop_after(-1 if resume_step is None else resume_step)
-            (place / SCORES).unlink(missing_ok=True)  # Those of an earlier run.
+            (self.folder / SCORES).unlink(missing_ok=True)  # Those of the run before it resumed.
 
     def log_step(self, info: Optional[Dict[str, Any]]) -> None:
         """Write the row of an evaluation and sync it to disk, so that it survives a crash of the
@@ -63,24 +62,10 @@ class RunLog:
         return self.log_step, lambda: None
 
     def close(self) -> None:
-        """Close the log, which unlocks the folder."""
-        for rows in dict.fromkeys((self.rows, self._in_folder)):
-            with suppress(OSError):  # If the disk is full, ``add`` has raised this error before.
-                rows.close()
-
-
-def _locked(folder: Path) -> RowFile:
-    """Open and lock the file of rows in a folder.
-
-    RAISES (OutputError): If it cannot be written, or if another process has locked it.
-    """
-    with writing(folder / LOG, ELSEWHERE, CANNOT):
-        rows = RowFile(folder / LOG)
-        # Between opening and locking, another run may have replaced the file.
-        if _lock(rows) and os.path.samestat(os.fstat(rows.file.fileno()), os.stat(rows.path)):
-            return rows
-    rows.file.close()
-    raise OutputError(f"{folder}  {RUNNING}")
+        """Close the log, which unlocks the folder. A row that did not fit on the disk is dropped,
+        because the log may be that of the old run again."""
+        with suppress(OSError):
+            self.rows.file.close()
 
 
 def _lock(rows: RowFile) -> bool:

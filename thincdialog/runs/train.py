@@ -4,7 +4,6 @@ import sys
 from collections import Counter
 from contextlib import ExitStack, closing
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Mapping, Optional, Set, TextIO, Union
 
@@ -28,7 +27,6 @@ from ..training.interruption import Interrupted, Interruption
 from ..training.loop import TrainingLoop
 from ..training.problems import check_training
 from ..training.progress import Position, TrainingLimits
-from ..training.reading_bar import reading_bar
 from ..worlds import batch_world
 from .model_card import write_card
 from .output_folder import check_output, taken_back
@@ -65,9 +63,9 @@ def train(
     output (Union[str, Path, None]): Folder for model-best, model-last, checkpoints and
         log.jsonl; None saves nothing.
     overrides (Optional[Mapping[str, Any]]): "section.key" to value.
-    force (bool): Whether to replace a run in the folder. The old run is kept until this one has
-        read its data, trained, and written a checkpoint; or, if it writes no checkpoints, until it
-        has ended.
+    force (bool): Whether to replace a run in the folder. The old run is only moved away until this
+        one has trained and written a checkpoint; or, if it writes no checkpoints, until it has
+        ended. It is moved back if an error occurs before.
     resume (bool): Whether to resume from the folder's newest checkpoint, as if the run had never
         been interrupted; it starts from scratch if there is none.
     code (CodeLike): Python file or files to import first; they may register functions.
@@ -96,7 +94,6 @@ def train(
                 # files.
                 with run_log(folder) as run.log, run.keeper.keeping():
                     state = run.find(force) if resume else None
-                    run.begin(state)
                     try:
                         return run.train(state)
                     finally:  # Also after an error, which skipped data may have caused.
@@ -146,15 +143,15 @@ class TrainingRun:
         """Begin the run, or resume it from a state, in which case log rows of later steps are
         deleted."""
         self.keeper.begin(is_new=state is None)
-        place, step = self.keeper.place, None
+        step = None
         if state is not None:
             with self.keeper.taking_back():
                 step = int(state["loop"]["logged_step"])
         # Delete the files of killed processes in the folder for runs without an output folder.
         repair(temporary_folder(), AGENT)
-        self.experiment.scratch = place.path or temporary_folder()
+        self.experiment.scratch = self.folder or temporary_folder()
         for log in self.log:
-            log.begin(step, None if place.is_sure else place.path)
+            log.begin(step)
 
     def _note(self, line: str) -> None:
         self.stderr.write(f"{line}\n")
@@ -191,6 +188,7 @@ class TrainingRun:
         self.note_bad_data()
         if dev is not None:
             self._warn("dev", dev)
+        self.begin(state)
         if self.folder is not None:
             self._note(f"Saving to {self.folder}")
         with ExitStack() as stack:
@@ -207,11 +205,10 @@ class TrainingRun:
             self._finish(result, {"dev": dev, "test": test})
         self.note_bad_data()
         result.left_out.update(experiment.left_out())
-        path = self.keeper.place.path
-        if path is not None:
-            write_scores(path, result)
-            write_card(path / BEST, result)
-            self.keeper.place.take_over()
+        if self.folder is not None:
+            write_scores(self.folder, result)
+            write_card(self.folder / BEST, result)
+            self.keeper.replace()
         return result
 
     def note_bad_data(self) -> None:
@@ -246,24 +243,14 @@ class TrainingRun:
 
     def _read(self, teachers: List[Teacher]) -> None:
         """Read all data that is kept in memory, including the test data, so that errors in it are
-        found before training. Streams are read only if the run replaces an old one; each is then
-        read once.
+        found before training. Streams are not read.
 
         RAISES (DataError): If data cannot be read.
         """
         is_held = [teacher.n_examples is not None for teacher in teachers]
-        if all(is_held):
-            return
-        if self.keeper.place.is_sure:
-            if not is_held[-1] and self.experiment.has_split("test"):
-                text = "is a stream, which is read only after training;"
-                self._note(f"test {text} to check it now, run `debug data`.")
-            return
-        with reading_bar(self.stderr, unit="episodes") as progress:
-            streams = (one for one, held in zip(teachers, is_held) if not held)
-            for n_read, _ in enumerate(chain.from_iterable(s.episodes() for s in streams), 1):
-                if progress is not None:
-                    progress(n_read)
+        if not is_held[-1] and self.experiment.has_split("test"):
+            text = "is a stream, which is read only after training;"
+            self._note(f"test {text} to check it now, run `debug data`.")
 
     def _learn(
         self, dev: Optional[Teacher], state: Optional[Dict[str, Any]], stack: ExitStack
@@ -278,13 +265,11 @@ class TrainingRun:
         chosen = "".join(f", {name} = {number:,}" for name, number in experiment.chosen.items())
         self._note(f'Computing with ops = "{experiment.ops_name}"{chosen}.')
         step = max(0, state["loop"]["logged_step"]) if state else 0
-        place = self.keeper.place
         logged = LoggedRun(
             experiment.checked.interpolated,
             str(self.folder) if self.folder else None,
             step,
             TrainingLimits.of(training).total_steps(None),
-            place=None if place.is_sure else str(place.path),
         )
         setups = [*(log.setup for log in self.log), training["logger"]]
         runner = experiment.runner
