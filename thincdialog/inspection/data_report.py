@@ -194,8 +194,8 @@ class DataReport:
     warnings (List[DataWarning]): The warnings, in the order of the checks.
     passed (List[str]): Names of the checks without warnings.
     regime (str): Size of the training data and the accuracy to expect; "" for replies.
-    paddings (List[Padding]): Padding of several batchers, the config's own first; [] if the agent
-        reads no text, or if the report does not include the training data.
+    paddings (List[Padding]): Padding of several batchers, the config's own first; [] if the world
+        has no batcher, if the agent reads no text, or without the training data.
     pads (bool): Whether the model spends time on padding; most models of this library do not.
     """
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from itertools import chain, islice
-from typing import Any, Dict, List, Sequence
+from typing import Any, List, Sequence
 
 import numpy as np
 
@@ -14,8 +14,8 @@ from ..messages import Message
 from ..training.experiment import Experiment
 from .data_survey import Reading
 
-# Number of examples of each task to read, and of rows in a batch if the config has no batcher.
-N_EXAMPLES, N_ROWS = 8192, 32
+# Number of examples of each task to read.
+N_EXAMPLES = 8192
 
 
 @dataclass
@@ -40,33 +40,31 @@ def find_paddings(experiment: Experiment, reading: Reading) -> List[Padding]:
 
     experiment (Experiment): The experiment.
     reading (Reading): Describes how the agent reads.
-    RETURNS (List[Padding]): Padding of several batchers, the config's own first; [] if the agent
-        reads no text.
+    RETURNS (List[Padding]): Padding of several batchers, the config's own first; [] if the world
+        has no batcher, or if the agent reads no text.
     """
+    block = experiment.settled.interpolated["world"].get("batcher")
+    if block is None or reading.encoder is None:
+        return []
     rows: List[Message] = []
     for task in experiment.tasks.values():
         if "train" in task.splits:
             episodes = task.data["train"].episodes()
             rows += islice(chain.from_iterable(episodes), N_EXAMPLES)
-    if reading.encoder is None or not rows:
-        return []
     lengths = Lengths(_count_tokens(rows, reading), (True, True))
-    own: Batcher = Fixed(N_ROWS)
-    batchers: Dict[str, Batcher] = {}
-    if block := experiment.settled.interpolated["world"].get("batcher"):
-        size = "size" if "size" in block else "budget"
-        own = build_block(experiment.settled, "world.batcher")
-        batchers[f"{block['@batchers']}, {size} = {block.get(size, '?')} (the config's)"] = own
+    size = "size" if "size" in block else "budget"
+    own: Batcher = build_block(experiment.settled, "world.batcher")
+    batchers = {f"{block['@batchers']}, {size} = {block.get(size, '?')} (the config's)": own}
     cells = _sizes(own, lengths)
-    n_rows, budget = max(1, round(len(rows) / len(cells))), max(1, round(np.mean(cells)))
-    if not batchers or not isinstance(own, FixedBatcher):
+    n_rows, budget = round(len(rows) / len(cells)), round(np.mean(cells))
+    if not isinstance(own, FixedBatcher):
         batchers[f"thincdialog.Fixed.v1, size = {n_rows}"] = Fixed(n_rows)
     batchers[f"thincdialog.Batchsort.v1, size = {n_rows}"] = Batchsort(n_rows)
     batchers[f"thincdialog.Words.v1, budget = {budget}"] = Words(budget)
     n_tokens, found = int(lengths.counts.sum()), []
     for name, batcher in batchers.items():
         cells = _sizes(batcher, lengths)
-        found.append(Padding(name, len(cells), 1 - n_tokens / max(1, sum(cells)), max(cells)))
+        found.append(Padding(name, len(cells), 1 - n_tokens / sum(cells), max(cells)))
     return found
 
 
