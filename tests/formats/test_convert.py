@@ -370,7 +370,9 @@ def test_convert_keeps_speakers_and_unanswered_turns_of_a_layout(tmp_path, writt
 
 def test_convert_guesses_json_lines_by_the_text_field(tmp_path, written):
     path, out = written('{"q": "a", "y": "x"}\n', "a.jsonl"), tmp_path / "out.jsonl"
-    with pytest.raises(DataError, match="its format cannot be guessed .*: name the format with --from"):
+    with pytest.raises(
+        DataError, match="its format cannot be guessed .*: name the format with --from"
+    ):
         convert(path, out, to_format="jsonl")
     convert(path, out, to_format="jsonl", text_field="q", label_field="y")
     assert out.read_text() == '{"text": "a", "label": "x"}\n'

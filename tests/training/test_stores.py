@@ -718,7 +718,8 @@ def test_a_store_knows_what_was_left_out_as_it_was_built(tmp_path, monkeypatch):
         said = io.StringIO()
         build(config, overrides=overrides, stderr=said)
         for path in paths:
-            assert said.getvalue().count(f"{path}  20 of 40 conversations left out: label_sp") == 1
+            line = f"{path}  20 of 40 conversations left out: the label_speaker"
+            assert said.getvalue().count(line) == 1
     result, said = quietly_train(config, **changes)
     assert result.left_out == dict.fromkeys(paths, 20)
     assert said.count("  20 of 40 conversations left out: ") == 2
