@@ -6,6 +6,7 @@ import pytest
 from thinc.api import Config
 
 from tests.examples.talk import write_spoken
+from tests.processes import limited
 from tests.training.examples import RANKER, REPLIES, TALKS, quietly_train
 from tests.training.two_tasks import TWO_TASKS
 from thincdialog.api import evaluate_in_detail
@@ -56,6 +57,11 @@ def test_model_card_gets_the_intervals_of_evaluate(run, tmp_path, capsys):
     assert text[:first] + text[text.index("\n## Data\n") :] == before
     # Scores on other data are not those of the card.
     assert main(["evaluate", str(model), "--tasks.coffee.n_test", "9"]) == 0
+    capsys.readouterr()
+    with limited("RLIMIT_FSIZE", 0):  # A full disk, or a folder that cannot be written.
+        assert main(["evaluate", str(model)]) == 0
+    assert f"⚠ {model}/README.md  could not be written: " in capsys.readouterr().err
+    assert (model / "README.md").read_text() == text
     (model / "README.md").unlink()
     assert main(["evaluate", str(model)]) == 0 and not (model / "README.md").exists()
     assert "model card" not in capsys.readouterr().err
