@@ -89,6 +89,14 @@ def test_all_damage_to_trained_files_is_found(saved, tmp_path_factory, name, cha
         Chatbot(copy)
 
 
+def test_a_model_whose_config_has_lost_its_tokenizer_is_refused(saved, tmp_path):
+    copy = shutil.copytree(saved[0], tmp_path / "copy")
+    config = (copy / "config.cfg").read_text()
+    (copy / "config.cfg").write_text(config.replace("[tokenizer]", "[uokenizer]"))
+    with pytest.raises(ModelError, match=r"reads text, but there is no \[tokenizer\]"):
+        Chatbot(copy)
+
+
 def test_models_without_checksums_and_with_another_config_are_loaded(saved, tmp_path):
     folder, expected = saved
     copy = shutil.copytree(folder, tmp_path / "old")

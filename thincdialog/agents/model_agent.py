@@ -353,6 +353,7 @@ class ModelAgent(ConversationAgent, Learner):
         self.set_tokenizer(tokenizer)
         restore_dimensions(folder, self.model)
         try:
+            self.check_tokenizer(tokenizer)
             with saved_values_follow():
                 self.lay_out_weights()
         except MemoryError as error:
