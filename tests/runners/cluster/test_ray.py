@@ -12,9 +12,7 @@ import subprocess
 import sys
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 from thinc.compat import has_cupy
@@ -28,7 +26,7 @@ from thincdialog.errors import ConfigError, DataError, DialogError, WorkerError
 from thincdialog.evaluation.predictions import Recorder
 from thincdialog.files.held import AGENT, held, temporary_folder
 from thincdialog.formats.context import tolerating
-from thincdialog.runners.cluster import ray_cluster, ray_runner, remote_crew, shared_memory
+from thincdialog.runners.cluster import ray_runner, remote_crew, shared_memory
 from thincdialog.runners.cluster.actor import WorkerActor
 from thincdialog.runners.cluster.async_runner import AsyncRunner
 from thincdialog.runners.cluster.ray_cluster import see_that_it_answers
@@ -123,9 +121,7 @@ def test_ray_a_run_without_microbatches_resumes_as_the_error_says(cluster, tmp_p
 
 
 UNSAVED = """
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from thincdialog.api import Batcher, BatchWorld, World, registry
 
 
@@ -523,30 +519,14 @@ def test_ray_too_few_processors_names_both_numbers(cluster, tmp_path):
         run(tmp_path / "gpus", {"num_gpus_per_worker": 2})
 
 
-def test_ray_an_address_without_a_server_is_refused_at_once(monkeypatch):
-    monkeypatch.setattr(ray_cluster, "CONNECT_SECONDS", 0.5)
+def test_ray_an_address_without_a_server_is_refused_at_once():
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{listening.getsockname()[1]}"
         with pytest.raises(DialogError, match=f"no cluster answers at '{address}': .*refused"):
             see_that_it_answers(address)
-        listening.listen()
-        with pytest.raises(DialogError, match=f"no cluster answers at '{address}': timed out"):
-            see_that_it_answers(address)
     for address in ("auto", "ray://nowhere:10001"):  # Ray checks these itself.
         see_that_it_answers(address)
-
-
-def test_ray_an_address_of_something_else_is_refused_at_once(cluster):
-    see_that_it_answers(cluster.get_runtime_context().gcs_address)
-    with (
-        HTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as server,
-        ThreadPoolExecutor(1) as pool,
-    ):
-        address = f"127.0.0.1:{server.server_address[1]}"
-        pool.submit(server.handle_request)
-        with pytest.raises(DialogError, match=f"the server at '{address}' is not a Ray cluster"):
-            see_that_it_answers(address)
 
 
 CODE = """

@@ -1,6 +1,5 @@
 """The Ray cluster that a run joins or starts, and the resources that it has for workers."""
 
-import logging
 import os
 import shutil
 import signal
@@ -8,7 +7,7 @@ import socket
 import tempfile
 import threading
 import time
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any, Dict, Iterator, List, Optional
 
 from ...errors import DialogError, importing
@@ -20,16 +19,9 @@ NEED = '[runner] @runners = "thincdialog.Ray.v1" with num_workers above 0'
 FREE_SECONDS = 10.0
 # How long to wait for an answer of a cluster.
 CONNECT_SECONDS = 10.0
-# How often to try to start a cluster. Ray gives its processes 30 seconds to start, which may be too
-# few on a busy machine.
-MAX_STARTS = 3
 # Longest path, in characters, of the folder for temporary files, because the paths of the sockets
 # in it are limited to 107 characters.
 LONGEST_PLACE = 24
-# The first bytes that a gRPC client sends (gRPC uses HTTP/2). The server of a cluster answers them
-# with a SETTINGS frame.
-GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0"
-SETTINGS_FRAME = 4
 # Environment variables that switch off messages of Ray that are of no use to a user.
 QUIET = {"RAY_SCHEDULER_EVENTS": "0", "RAY_USAGE_STATS_ENABLED": "0"}
 
@@ -41,39 +33,22 @@ def is_place(address: str) -> bool:
 
 
 @contextmanager
-def signals_held() -> Iterator[None]:
-    """Delay signals until the end of this context, because a signal within Ray's code could crash
-    the process. This also prevents Ray from replacing the run's signal handlers."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    received: List[int] = []
-    known = {number: signal.getsignal(number) for number in SIGNALS}
-    before = {n: each for n, each in known.items() if each not in (None, signal.SIG_IGN)}
-    set_handler: Any = signal.signal
-    for number in before:
-        set_handler(number, lambda number, frame: received.append(number))
-
-    def set_others(number: int, handler: Any) -> Any:
-        return known[number] if number in known else set_handler(number, handler)
-
-    signal.signal = set_others  # type: ignore[assignment]
+def own_handlers() -> Iterator[None]:
+    """Restore the run's signal handlers at the end of this context, because Ray replaces them."""
+    handlers = {number: signal.getsignal(number) for number in SIGNALS}
     try:
         yield
     finally:
-        signal.signal = set_handler
-        for number, handler in before.items():
-            set_handler(number, handler)
-        for number in received:
-            signal.raise_signal(number)
+        if threading.current_thread() is threading.main_thread():
+            for number, handler in handlers.items():
+                signal.signal(number, handler)
 
 
 def see_that_it_answers(address: str) -> None:
-    """Check that a cluster answers at an address, because Ray itself would try for minutes or
-    forever without a message.
+    """Check that a server answers at an address, because Ray itself would try for minutes.
 
     address (str): Address of a cluster. If it does not have the form HOST:PORT, only Ray checks it.
-    RAISES (DialogError): If nothing answers, or if the server is not a Ray cluster.
+    RAISES (DialogError): If nothing answers.
     """
     if address in ("local", ""):  # Ray would start a new cluster.
         text = f"[runner] address = {address!r} is not the address of a cluster: leave it out to "
@@ -82,27 +57,9 @@ def see_that_it_answers(address: str) -> None:
         return
     host, _, port = address.rpartition(":")
     try:
-        place = (host.strip("[]"), int(port))
-        with socket.create_connection(place, CONNECT_SECONDS) as connection:
-            if os.environ.get("RAY_USE_TLS") == "1":  # No answer without encryption.
-                return
-            connection.sendall(GREETING)
-            answer = connection.makefile("rb").read(4)
+        socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS).close()
     except (OSError, OverflowError) as error:
         raise DialogError(f"[runner] no cluster answers at {address!r}: {error}") from None
-    if answer[3:] != bytes([SETTINGS_FRAME]):
-        raise DialogError(f"[runner] the server at {address!r} is not a Ray cluster.")
-
-
-def use_token() -> None:
-    """Make Ray use the authentication token of this machine, and switch off its message about the
-    token. Clusters ask for a token by default, but if an address is given, Ray does not send the
-    token by itself."""
-    logging.getLogger("ray._private.authentication").setLevel(logging.ERROR)
-    with suppress(ImportError):
-        from ray._private.authentication import authentication_token_setup as setup
-
-        setup.maybe_enable_token_auth_if_token_available(warn_if_disabled=False)
 
 
 class RayCluster:
@@ -132,108 +89,55 @@ class RayCluster:
         self.ray: Any = ray
         self.is_here_only, self.is_near = plane == "shm", plane != "store"
         self._is_ours, self.folder = False, ""
-        self._printing: Any = None
         if self.ray.is_initialized():
             return
         for name, value in QUIET.items():
             os.environ.setdefault(name, value)
-        use_token()
+        options: Dict[str, Any] = {"address": address}
+        if address is not None:
+            see_that_it_answers(address)
+        else:
+            # The new cluster gets a folder of its own, which is deleted with it.
+            place = tempfile.gettempdir()
+            place = place if len(place) <= LONGEST_PLACE else "/tmp"
+            self.folder = tempfile.mkdtemp(prefix="td-ray-", dir=place)
+            options = {
+                "address": "local",
+                "num_cpus": num_cpus,
+                "object_store_memory": object_store_memory,
+                "include_dashboard": False,
+                "_temp_dir": self.folder,
+            }
+        self._is_ours = True
         try:
-            if address is not None:
-                see_that_it_answers(address)
-                try:
-                    self._init(address=address)
-                except BaseException:
-                    self.ray.shutdown()
-                    raise
-            else:
-                self._start(num_cpus, object_store_memory)
-        except (ConnectionError, ValueError, RuntimeError, OSError) as error:
+            with own_handlers():
+                self.ray.init(
+                    log_to_driver=False,
+                    logging_level="ERROR",
+                    configure_logging=False,
+                    ignore_reinit_error=True,
+                    **options,
+                )
+        except BaseException as error:
+            self.close()
+            if isinstance(error, SystemExit):  # Ray's own handler received SIGTERM.
+                signal.raise_signal(signal.SIGTERM)
+            if not isinstance(error, Exception):
+                raise
             what, reason = "Ray does not start", " ".join(str(error).split())
             if address is not None:
                 what = f"cannot join the cluster at {address!r}"
                 if not is_place(address):
                     reason += ' (Give HOST:PORT, or "auto".)'
                 else:
-                    reason += " (If it asks for a token, this machine needs the same: docs/ray.md.)"
+                    reason += " (If it asks for a token, set RAY_AUTH_MODE=token: docs/ray.md.)"
             raise DialogError(f"[runner] {what}: {reason}") from None
-        self._is_ours = True
-        # Switch off Ray's lines on stdout about dead workers, because the run logs deaths itself.
-        with suppress(AttributeError):  # Other versions of Ray may lack these names.
-            self._printing = self.ray._private.worker.print_to_stdstream
-            self.ray._private.worker.print_to_stdstream = lambda *told, **more: None
-
-    def _start(self, num_cpus: Optional[int], object_store_memory: Optional[int]) -> None:
-        """Start a new cluster. If this fails, remove its processes and its folder."""
-        for start in range(1, MAX_STARTS + 1):
-            # Give the cluster a folder of its own, which is deleted with it.
-            place = tempfile.gettempdir()
-            place = place if len(place) <= LONGEST_PLACE else "/tmp"
-            self.folder = tempfile.mkdtemp(prefix="td-ray-", dir=place)
-            try:
-                self._init(
-                    address="local",
-                    num_cpus=num_cpus,
-                    object_store_memory=object_store_memory,
-                    include_dashboard=False,
-                    _temp_dir=self.folder,
-                )
-                return
-            except BaseException as error:
-                with signals_held():
-                    started = self._started()
-                    self.ray.shutdown()
-                    self._kill(started)
-                    self._remove_folder()
-                # Ray raises a plain Exception if its processes start too slowly: try again.
-                if type(error) is not Exception:
-                    raise
-                if start == MAX_STARTS:
-                    raise RuntimeError(f"{error} Tried {start} times.") from None
-
-    def _init(self, **options: Any) -> None:
-        with signals_held():
-            self.ray.init(
-                log_to_driver=False,
-                logging_level="ERROR",
-                configure_logging=False,
-                ignore_reinit_error=True,
-                **options,
-            )
-
-    def _started(self) -> List[Any]:
-        """Return the processes of the cluster that this process started, with their children."""
-        import psutil  # Comes with Ray.
-
-        started = []
-        for child in psutil.Process().children() if self.folder else ():
-            with suppress(psutil.Error):
-                if any(self.folder in argument for argument in child.cmdline()):
-                    started += [child, *child.children(recursive=True)]
-        return started
-
-    def _kill(self, started: List[Any]) -> None:
-        """Kill the remaining processes, which Ray would leave running for at least a while."""
-        import psutil
-
-        for process in started:
-            with suppress(psutil.Error):
-                process.kill()
-        psutil.wait_procs(started, timeout=CONNECT_SECONDS)
 
     def close(self) -> None:
         """Leave the cluster, and end it if this process started it."""
-        with signals_held():
-            if self._is_ours:
-                started = self._started()
-                self.ray.shutdown()
-                if self._printing is not None:
-                    self.ray._private.worker.print_to_stdstream = self._printing
-                self._kill(started)
-                self._is_ours = False
-            self._remove_folder()
-
-    def _remove_folder(self) -> None:
+        if self._is_ours:
+            self.ray.shutdown()
+            self._is_ours = False
         if self.folder:
             shutil.rmtree(self.folder, ignore_errors=True)
 
