@@ -335,7 +335,8 @@ def test_dataset_texts_that_expand_to_too_much_are_refused(arrow, tmp_path):
 
 def test_dataset_null_texts_are_errors(arrow, tmp_path):
     """The error says that the text is null, not that the column is missing. If there are features,
-    the text may be null. An empty text is a text."""
+    the text may be null; a text in another column is no input for an agent that reads text. An
+    empty text is a text."""
     path = tmp_path / "a.parquet"
     save(arrow, arrow.Table.from_pylist([{"text": "", "label": "x"}]), path, "parquet")
     (message,) = shown(str(path))
@@ -344,6 +345,11 @@ def test_dataset_null_texts_are_errors(arrow, tmp_path):
     save(arrow, arrow.Table.from_pylist(rows), path, "parquet")
     with pytest.raises(DataError, match="a.parquet  row 1 has no input: 'text' is null$"):
         shown(str(path))
+    rows = [{"text": "a", "label": "x", "from": "b"}, {"text": None, "label": "y", "from": "b"}]
+    save(arrow, arrow.Table.from_pylist(rows), path, "parquet")
+    with pytest.raises(DataError, match="row 1 has no input: 'text' is null$"):
+        with tolerating(needs_text=True):
+            shown(str(path))
     rows = [{"text": None, "features": [1.0], "label": "x"}]
     save(arrow, arrow.Table.from_pylist(rows), path, "parquet")
     (message,) = shown(str(path))

@@ -157,12 +157,13 @@ class DatasetRows:
             hint = ": if these are the labels, set label_field = 'labels'"
         list_texts(message, self.origin, f"row {number}", hint)
         others = [message[name] for name in message if name not in ("id", "text", *LISTS)]
-        if row.get(self.text_field, "") is None and not others:
-            raise self._error(number, f"has no input: '{self.text_field}' is null")
-        is_text_only = tolerance().needs_text and all(type(each) is str for each in others)
-        if self.text_field not in row and (is_text_only or not others):
-            found = missing(self.text_field, map(str, row), "field")
-            raise self._error(number, f"has no input: {found}; set text_field")
+        needs_text = tolerance().needs_text and all(type(each) is str for each in others)
+        if needs_text or not others:
+            if row.get(self.text_field, "") is None:
+                raise self._error(number, f"has no input: '{self.text_field}' is null")
+            if self.text_field not in row:
+                found = missing(self.text_field, map(str, row), "field")
+                raise self._error(number, f"has no input: {found}; set text_field")
         wrong = wrong_list(message)
         if wrong:
             found = f"'{wrong}' is {short(message[wrong])}, not a list of strings"
