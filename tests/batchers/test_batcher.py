@@ -178,7 +178,7 @@ class Given(Batcher):
         ([[0, 1], [2, 2]], ""),
         ([[1, 2], [3, 4]], "there is no row 4 (rows are counted from 0)"),
         ([[0, 1], [2, -1]], ""),
-        ([[0, 1], [2, 3], []], "and no batch without rows, but 1 have none"),
+        ([[0, 1], [2, 3], []], "and no batch without rows, but returned 1"),
         ([[0.0, 1.0], [2.0, 3.0]], "as a list of arrays of whole numbers (int)"),
         ([[True, True, False, False]], ""),
         ([[[0, 1], [2, 3]]], ""),

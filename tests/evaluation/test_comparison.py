@@ -142,7 +142,7 @@ def test_compare_names_what_differs(tmp_path):
     with pytest.raises(DataError, match="candidates of '0' differ: 20 and 100. Set"):
         compare(write(tmp_path / "c", few), write(tmp_path / "d", many))
     one = write(tmp_path / "one", rows[:1])
-    with pytest.raises(DataError, match="by one conversation or example: give data with 2 or more"):
+    with pytest.raises(DataError, match="on one conversation or example: give data with 2 or more"):
         compare(one, one)
     with pytest.raises(DataError, match="they have no metric in common"):
         compare(a, write(tmp_path / "b", rows, []))

@@ -74,7 +74,7 @@ def test_labelled_text_without_a_header(written):
         ),
         ("a.tsv", "text\tlabel\nhi\t\n", 2, "'label' is empty"),
         ("a.csv", "text,label\n", None, "holds no examples"),
-        ("a.txt", "hi\n", None, "the suffix '.txt' determines no format"),
+        ("a.txt", "hi\n", None, "has the unknown suffix '.txt'"),
     ],
 )
 def test_labelled_text_names_the_line_of_a_mistake(error, name, text, line, message):

@@ -132,7 +132,7 @@ def test_dataset_fields_have_other_names():
     "dataset, error, words",
     [
         (3, DataError, "the data set of the split 'train'  ?is '3': expected an iterable"),
-        (iter(ROWS), DataError, "is an iterator, which can be read only once"),
+        (iter(ROWS), DataError, "which can be read only once: give a list, or an iterable"),
         ([], DataError, "has no examples"),
         ([{"text": 3}], DataError, "row 0 'text' is '3', not a string"),
         ([{"txet": "a", "label": "x"}], None, ""),

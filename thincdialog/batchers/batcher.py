@@ -183,7 +183,7 @@ def plan_order(
     try:
         sizes = [len(batch) for batch in batches]
         if 0 in sizes:
-            raise _plan_error(batcher, f"and no batch without rows, but {sizes.count(0)} have none")
+            raise _plan_error(batcher, f"and no batch without rows, but returned {sizes.count(0)}")
         order = np.concatenate(batches) if len(sizes) else np.zeros(0, dtype=np.int64)
         if order.ndim != 1 or len(sizes) and order.dtype.kind not in "iu":
             raise TypeError

@@ -150,7 +150,7 @@ def compare(
         text = "cannot be compared: they have no metric in common. Files of predictions "
         text += "hold means over examples only, such as accuracy: compare the models instead."
         if all(len(unit) < 2 for unit in units):
-            text = "cannot be compared by one conversation or example: give data with 2 or more."
+            text = "cannot be compared on one conversation or example: give data with 2 or more."
         raise DataError(f"{first.name} and {second.name}", text)
     n_drawn, n_examples = sum(map(len, units)), sum(map(len, first.rows.values()))
     return Comparison(

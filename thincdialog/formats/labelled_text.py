@@ -59,7 +59,7 @@ def read_labelled_text(
     else:
         next(read_lines(path), None)  # Raises the right error if the file is not text.
         known = ".jsonl, .csv or .tsv, each with or without .gz"
-        raise DataError(path, f"the suffix '{suffix}' determines no format: expected {known}")
+        raise DataError(path, f"has the unknown suffix '{suffix}': expected {known}")
     if split_field is not None:
         rows = of_split(rows, split, lambda row: fields.value(row[1], split_field), path, at)
     for number, row in rows:

@@ -192,8 +192,8 @@ class IteratedRows(DatasetRows):
         if not isinstance(dataset, Iterable):
             raise DataError(self.origin, f"is {short(dataset)}: expected an iterable of rows")
         if iter(dataset) is dataset:
-            text = "is an iterator, which can be read only once: give a list or another iterable"
-            raise DataError(self.origin, text)
+            text = "is an iterator, which can be read only once: give a list, or an iterable that "
+            raise DataError(self.origin, f"{text}can be read again")
         return dataset
 
 

@@ -133,7 +133,7 @@ def test_subwords_damaged_on_disk_are_an_error(built, tmp_path, damage):
 
 def test_subwords_too_few_for_the_characters_are_an_error():
     """The error names the setting and the size that is enough."""
-    words = r"cannot learn 258 subwords .*: their characters need (\d+): set \[tokenizer\] size$"
+    words = r"cannot learn 258 subwords .*: their characters need (\d+): raise \[tokenizer\] size$"
     with pytest.raises(DataError, match=words) as error:
         SubwordTokenizer(size=258).build(["abcdefgh" * 9])
     (size,) = re.findall(r"need (\d+)", str(error.value))

@@ -100,7 +100,7 @@ class SubwordTokenizer(Tokenizer):
         except RuntimeError as error:
             text = f"cannot learn {self.size} subwords from these texts"
             needed = re.search(r"required_chars\. \d+ vs (\d+)", str(error))
-            why = f"their characters need {needed[1]}: set [tokenizer] size" if needed else error
+            why = f"their characters need {needed[1]}: raise [tokenizer] size" if needed else error
             raise DataError("subwords", f"{text}: {why}") from None
         self._processor = SentencePieceProcessor(model_proto=model.getvalue())
 
