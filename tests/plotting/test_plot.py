@@ -246,6 +246,10 @@ def test_plot_terminal_of_odd_values(tmp_path, scores):
     assert "hits@1 (dev)" in text and max(map(len, text.splitlines())) <= 80
 
 
+def test_plot_terminal_that_is_too_narrow(small):
+    assert plot([small], width=5) == plot([small], width=40)
+
+
 def test_plot_svg_holds_the_curves(small, large, tmp_path):
     path = tmp_path / "new" / "curves.svg"
     assert plot([small, large], files=[path]) == ""

@@ -8,6 +8,7 @@ from .curves import AGAINST, Line, Panel
 
 # Number of rows of a panel, and of columns that are not part of its area.
 HEIGHT, GUTTER = 14, 14
+LEAST_WIDTH = 40
 # Numbers among the terminal's 256 colours that are close to the colours of Okabe and Ito, which
 # colour-blind people can also distinguish.
 COLOURS = (32, 214, 36, 175, 117, 202, 227)
@@ -27,7 +28,7 @@ def draw_terminal(
 
     panels (List[Panel]): Panels that ``make_panels`` returned.
     against (str): Key of the x axis, one of ``AGAINST``.
-    width (int): Number of columns, 40 or more.
+    width (int): Number of columns; below ``LEAST_WIDTH``, that number is used.
     colour (bool): Whether the terminal supports colours; letters distinguish lines in any case.
     braille (bool): Whether the terminal can show Braille characters, which make fine lines;
         otherwise lines consist of "*".
@@ -41,7 +42,8 @@ def draw_terminal(
     parts = []
     for panel in panels:
         figure = plotille.Figure()
-        figure.width, figure.height, figure.with_colors = width - GUTTER, HEIGHT, colour
+        figure.width = max(width, LEAST_WIDTH) - GUTTER
+        figure.height, figure.with_colors = HEIGHT, colour
         figure.set_x_limits(*_limits([x for line in panel.lines for x in line.xs], 0.0))
         figure.set_y_limits(*_limits([y for line in panel.lines for y in line.ys], 0.02))
         figure.color_mode = "byte"
