@@ -4,7 +4,6 @@ import os
 from types import SimpleNamespace
 
 from . import _devices
-from ._counts import waited_only
 from ._memory import MemoryPool, OutOfMemoryError, pool
 from ._streams import CUDARuntimeError, Event, Stream, get_current_stream  # noqa: F401
 
@@ -33,9 +32,6 @@ class Device:
         _devices.use(self.id)
         return self
 
-    def synchronize(self):
-        waited_only("Device.synchronize")
-
     def __eq__(self, other):
         return self.id == other.id
 
@@ -54,7 +50,6 @@ runtime = SimpleNamespace(
     CUDARuntimeError=CUDARuntimeError,
     getDeviceCount=_device_count,
     getDevice=_devices.current,
-    deviceSynchronize=lambda: waited_only("deviceSynchronize"),
 )
 
 
