@@ -37,6 +37,15 @@ def test_fit_temperature_finds_the_lowest_loss(true):
     assert loss(P, right, found) <= loss(P, right, best)
 
 
+@pytest.mark.parametrize("scale, n_classes", [(1.0, 2), (4.0, 5), (20.0, 40)])
+def test_fit_temperature_stays_unsure_if_all_guesses_are_right(scale, n_classes):
+    """One guess of n + 2 may be wrong, however sure the model was before."""
+    Z = np.random.default_rng(0).normal(size=(100, n_classes)) * scale
+    P = tempered(np.exp(Z - Z.max(axis=1, keepdims=True)), 1.0)
+    found = tempered(P, fit_temperature(P, P.argmax(axis=1)))
+    assert found.max(axis=1).mean() == pytest.approx(101 / 102)
+
+
 def test_tempered_can_undo_a_temperature():
     P = np.array([[0.7, 0.2, 0.1], [0.5, 0.5, 0.0]])
     assert tempered(tempered(P, 2.5), 1 / 2.5) == pytest.approx(P)
