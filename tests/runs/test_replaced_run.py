@@ -297,6 +297,7 @@ def test_a_killed_process_leaves_the_old_run(folder):
     process.communicate()
     # The next run in the folder moves the old run back.
     _, shown = quietly_train("c.cfg", Path("out"), resume=True)
+    assert "killed before its first checkpoint: the old run is back." in shown
     assert "Resuming from out/checkpoint-4" in shown
     for name in ("model-best/weights.npy", "model-last/weights.npy"):
         assert files("out")[name] == before[name]

@@ -37,6 +37,7 @@ def move_away(folder: Path) -> None:
     with writing(folder, ELSEWHERE, CANNOT):
         moving.mkdir()
         shutil.copyfile(folder / LOG, moving / LOG)  # The log stays, because it is locked.
+        sync(moving / LOG)
         for path in parts:
             path.rename(moving / path.name)
         moving.rename(folder / REPLACED)
@@ -58,6 +59,7 @@ def move_back(folder: Path) -> bool:
             for path in _parts(folder):
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
             shutil.copyfile(replaced / LOG, folder / LOG)
+            sync(folder / LOG)
             replaced.rename(moving)
         for path in moving.iterdir():
             if path.name != LOG:

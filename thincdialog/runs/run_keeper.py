@@ -60,17 +60,19 @@ class RunKeeper(Keeper):
     # --- keeping --------------------------------------------------------------------
 
     @contextmanager
-    def keeping(self) -> Iterator[None]:
+    def keeping(self, note: Callable[[str], None]) -> Iterator[None]:
         """Manage the run's files in the block, in which no other process may use the folder. If the
         run ends before it has replaced an old run, the old run is moved back; but if a signal ends
         it after training steps, it replaces the old run.
 
+        note (Callable[[str], None]): Function that shows the user one line of text.
         RAISES (OutputError): If unfinished changes of a killed run cannot be repaired.
         """
         if self.folder is None:
             yield
             return
-        move_back(self.folder)
+        if move_back(self.folder):
+            note("A run with --force was killed before its first checkpoint: the old run is back.")
         Checkpoints(self.folder).repair(*WRITTEN_WHOLE, REPLACED, AGENT)
         try:
             yield

@@ -92,7 +92,7 @@ def train(
             try:
                 # Lock the folder with the log first, because another process may undo unfinished
                 # files.
-                with run_log(folder) as run.log, run.keeper.keeping():
+                with run_log(folder) as run.log, run.keeper.keeping(run.note):
                     state = run.find(force) if resume else None
                     try:
                         return run.train(state)
@@ -130,11 +130,11 @@ class TrainingRun:
         self.keeper = RunKeeper(experiment, folder)
         self.log: List[RunLog] = []
         self._noted: Set[str] = set()
-        experiment.readers.note = self._note
+        experiment.readers.note = self.note
 
     def find(self, force: bool) -> Optional[Dict[str, Any]]:
         """Return the state to resume from; None to start from scratch."""
-        state = self.keeper.find(self._note)
+        state = self.keeper.find(self.note)
         if state is None:
             check_output(self.folder, force, resume=True, has_checkpoint=False)
         return state
@@ -153,14 +153,14 @@ class TrainingRun:
         for log in self.log:
             log.begin(step)
 
-    def _note(self, line: str) -> None:
+    def note(self, line: str) -> None:
         self.stderr.write(f"{line}\n")
         self.stderr.flush()
 
     def _warn(self, split: str, teacher: Teacher) -> None:
         warning = unreachable_labels(self.experiment.agent, teacher)
         if warning:
-            self._note(f"{split}: {warning}.")
+            self.note(f"{split}: {warning}.")
 
     def train(self, state: Optional[Dict[str, Any]]) -> Result:
         """Train, evaluate and save."""
@@ -168,7 +168,7 @@ class TrainingRun:
         unused = experiment.unused_weights()
         if unused:
             tail = "no training data, so its weight has no effect"
-            self._note(f"[mixture.weights] {', '.join(unused)}: {tail}")
+            self.note(f"[mixture.weights] {', '.join(unused)}: {tail}")
         experiment.use_examples(self.stderr)
         dev, test = self._split("dev"), self._split("test")
         if state is not None:
@@ -184,13 +184,13 @@ class TrainingRun:
         for name, task in experiment.tasks.items():
             for split in task.splits:
                 if shared := shared_file(task, split):
-                    self._note(f"[tasks.{name}] {split}: {shared}.")
+                    self.note(f"[tasks.{name}] {split}: {shared}.")
         self.note_bad_data()
         if dev is not None:
             self._warn("dev", dev)
         self.begin(state)
         if self.folder is not None:
-            self._note(f"Saving to {self.folder}")
+            self.note(f"Saving to {self.folder}")
         with ExitStack() as stack:
             if experiment.agent.learns:
                 result = self._learn(dev, state, stack)
@@ -216,7 +216,7 @@ class TrainingRun:
         for path, bad in self.experiment.bad_data().items():
             if path not in self._noted:
                 self._noted.add(path)
-                self._note(bad.summary())
+                self.note(bad.summary())
 
     def _evaluated(self, report: Mapping[str, float]) -> None:
         """Report problems after an evaluation. Streams may have been read to their end by now."""
@@ -235,7 +235,7 @@ class TrainingRun:
                 raise TrainingError(f"[training] score = {shown} is nan on the dev data: {hint}.")
             if shown not in self._noted:
                 self._noted.add(shown)
-                self._note(f"{split}: the metric {shown} is nan.")
+                self.note(f"{split}: the metric {shown} is nan.")
 
     def _split(self, split: str) -> Optional[Teacher]:
         experiment = self.experiment
@@ -250,7 +250,7 @@ class TrainingRun:
         is_held = [teacher.n_examples is not None for teacher in teachers]
         if not is_held[-1] and self.experiment.has_split("test"):
             text = "is a stream, which is read only after training;"
-            self._note(f"test {text} to check it now, run `debug data`.")
+            self.note(f"test {text} to check it now, run `debug data`.")
 
     def _learn(
         self, dev: Optional[Teacher], state: Optional[Dict[str, Any]], stack: ExitStack
@@ -263,7 +263,7 @@ class TrainingRun:
         """
         experiment, training = self.experiment, self.experiment.training
         chosen = "".join(f", {name} = {number:,}" for name, number in experiment.chosen.items())
-        self._note(f'Computing with ops = "{experiment.ops_name}"{chosen}.')
+        self.note(f'Computing with ops = "{experiment.ops_name}"{chosen}.')
         step = max(0, state["loop"]["logged_step"]) if state else 0
         logged = LoggedRun(
             experiment.checked.interpolated,
@@ -274,7 +274,7 @@ class TrainingRun:
         setups = [*(log.setup for log in self.log), training["logger"]]
         runner = experiment.runner
         with run_loggers(setups, logged, self.stdout, self.stderr) as log:
-            runner.begin(experiment, self.teacher, self.interruption, self._note)
+            runner.begin(experiment, self.teacher, self.interruption, self.note)
             stack.callback(runner.end)
             loop = TrainingLoop(
                 experiment,
@@ -298,19 +298,19 @@ class TrainingRun:
                 self.keeper.left(loop.position)
                 raise
         if state is not None and loop.position.step == first_step:
-            self._note(f"The run had already ended ({reason}); raise its limits to continue.")
+            self.note(f"The run had already ended ({reason}); raise its limits to continue.")
         if loop.truncated > TOLD_SHARE:
             text = f"{100 * loop.truncated:.1f} % of the contexts were longer than"
-            self._note(f"{text} [agent] max_context and truncated; see debug data.")
+            self.note(f"{text} [agent] max_context and truncated; see debug data.")
         limit = reason.partition(" ")[0]
         is_best = dev is not None and loop.selection.step == loop.position.step
         if is_best and limit in TrainingLimits.settings:
             text = f"{training['score']} on dev was still improving at the end. To continue, set"
             how = " with --resume" if self.folder else ""
-            self._note(f"{text} [training] {limit} = {2 * training[limit]}{how}.")
+            self.note(f"{text} [training] {limit} = {2 * training[limit]}{how}.")
         if dev is not None and loop.selection.step == 0 < loop.position.step:
             text = f"no step has improved {training['score']} on dev, so the best weights are those"
-            self._note(f"{text} before training. See debug data and find-lr.")
+            self.note(f"{text} before training. See debug data and find-lr.")
         return Result(
             score_name=training["score"],
             stopped_because=reason,
@@ -329,7 +329,7 @@ class TrainingRun:
             experiment.learner.weights_changed()
         if experiment.agent.temperature is not None and teachers["dev"] is not None:
             if note := calibrate(experiment):
-                self._note(f"dev: {note}.")
+                self.note(f"dev: {note}.")
             self.keeper.calibrated()
         result.output = self.folder
         counts = {name: task.n_examples for name, task in self.teacher.by_task().items()}
