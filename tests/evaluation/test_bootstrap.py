@@ -104,6 +104,19 @@ def test_bootstrap_draws_the_same_for_the_same_seed():
     assert one.tobytes() == two.tobytes() != other.tobytes()
 
 
+def test_bootstrap_does_not_depend_on_the_order_in_which_workers_are_joined():
+    drawn = numpy.random.default_rng(0).integers(7, size=(60, 2))
+    families = [registry.metrics.get("thincdialog.ClassF1.v1")()]
+    reports = reports_of(
+        families, [((f"c{label}",), {"text": f"c{reply}"}) for label, reply in drawn]
+    )
+    units, parts = range(len(reports)), (reports, reports[::-1])
+    one, two = (resample(map(sums_of, reports), units, merge_reports(*part), 200) for part in parts)
+    assert "macro_f1" in one
+    for name in one:
+        assert (one[name].values() == two[name].values()).all()
+
+
 def test_bootstrap_draws_each_task_separately():
     tasks = {"a": average_reports([1, 0, 1, 1]), "b": average_reports([0, 0, 1] * 10), "c": []}
     resampled = {

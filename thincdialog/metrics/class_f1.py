@@ -95,7 +95,8 @@ class MacroF1Metric(Metric):
         """Return the means. Each resample is averaged over the classes that occur in it."""
         total: Any = 0.0
         weight: Any = 0.0
-        for name in self.n_labels + self.n_found:
+        # In a fixed order, because workers count classes in any order.
+        for name in sorted(self.n_labels + self.n_found):
             right, found, labels = (sums.get((k, name), 0.0) for k in ("right", "found", "labels"))
             of_class = self.weight(numpy.asarray(found + labels), labels)
             total = total + of_class * self.score(right, found, labels)
