@@ -115,7 +115,9 @@ def test_word_vectors_are_read_once_and_never_for_a_saved_model(config, path, tm
 
 
 def test_word_vectors_that_do_not_fit_are_one_clear_error(config, path, tmp_path):
-    with pytest.raises(DataError, match="vectors of width 4, but the table has width 8: set embed_width"):
+    with pytest.raises(
+        DataError, match="vectors of width 4, but the table has width 8: set embed_width"
+    ):
         begun(config, **{"agent.model.encoder.width": 8})
     with pytest.raises(DataError, match="the tokenizer's ids are not words"):
         begun(config.replace("Words.v1", "Bytes.v1"))
