@@ -53,9 +53,10 @@ def fit_temperature(P: np.ndarray, right: np.ndarray) -> float:
     for _ in range(N_HALVINGS):
         middle = (low + high) / 2
         found = tempered(P, np.exp(middle))
-        is_too_sure = (found * Z).sum(axis=1).mean() > wanted
         if all_right:
             is_too_sure = found.max(axis=1).mean() > 1 - 1 / (len(Z) + 2)
+        else:
+            is_too_sure = (found * Z).sum(axis=1).mean() > wanted
         low, high = (middle, high) if is_too_sure else (low, middle)
     return float(np.exp(high))
 

@@ -200,7 +200,9 @@ class Tasks:
             size = 1 if self._by_number and source.has_parts else int(self._size)
             if self.is_alone:
                 size = self.room
-            last = min(end, first + (size if self.has_help else min(size, self.room)))
+            elif not self.has_help:
+                size = min(size, self.room)
+            last = min(end, first + size)
             yield Range(first, last)
             first = last
 

@@ -4,6 +4,7 @@ import threading
 from typing import Any, Dict, List
 
 import numpy
+import pytest
 from thinc.api import to_numpy
 
 from thincdialog.optimizers.state import ARRAYS, KEY, optimizer_state
@@ -145,14 +146,16 @@ def _copied(message: Any) -> Any:
     return message
 
 
-def goes_on_alone(peers, before, place, text):
-    """Leave the first of some peers alone within its first step. Check that it makes the same step
-    as a peer that was always alone.
-
-    before (Floats1d): The initial weights of all peers.
-    place (Dict): The position of all peers at the start.
-    """
-    survivor, n_microbatches = peers.peers[0], peers.slots.n_microbatches
+def check_peer_left_alone(text, n_microbatches, plane="shm"):
+    """Leave the first of two peers alone within its first step. Check that it makes the same step
+    as a peer that was always alone."""
+    peers = Peers(text, 2, n_microbatches, plane)
+    peers.each("start_epoch", 0)
+    survivor, before = peers.peers[0], peers.weights()
+    place = survivor.place()
+    peers.give_up()
+    with pytest.raises(Aborted):
+        survivor.run(0, 1)
     peers.peers, peers.slots = [survivor], Slots(n_microbatches, 1)
     peers.join(before, {}, [])
     survivor.go_to(place)

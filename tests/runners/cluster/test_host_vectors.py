@@ -5,12 +5,11 @@ import numpy
 import pytest
 
 from tests.processes import slow
-from tests.runners.cluster.peers_in_threads import Peers, goes_on_alone
+from tests.runners.cluster.peers_in_threads import Peers, check_peer_left_alone
 from tests.runners.resuming import FIXED, LAZY, NOTES, SGD, WORDS, config
 from tests.test_configs import code_of, write_digits
 from thincdialog.config import load_code
 from thincdialog.errors import TrainingError
-from thincdialog.runners.cluster.lone_plane import Aborted
 
 pytestmark = pytest.mark.gpu
 N_MICROBATCHES = 3
@@ -82,15 +81,7 @@ def test_workers_on_gpus_resume_with_another_number_of_workers(plane):
 
 @pytest.mark.parametrize("n_microbatches", [2, 4])
 def test_a_worker_on_a_gpu_left_alone_within_a_step_starts_it_again(n_microbatches):
-    text = config(FIXED, ON_GPU)
-    peers = Peers(text, 2, n_microbatches)
-    peers.each("start_epoch", 0)
-    survivor, before = peers.peers[0], peers.weights()
-    place = survivor.place()
-    peers.give_up()
-    with pytest.raises(Aborted):
-        survivor.run(0, 1)
-    goes_on_alone(peers, before, place, text)
+    check_peer_left_alone(config(FIXED, ON_GPU), n_microbatches)
 
 
 def test_a_gradient_of_a_gpu_that_is_not_finite_ends_the_run_and_changes_nothing():

@@ -5,7 +5,7 @@ import pytest
 from thinc.api import Optimizer
 
 from tests.processes import slow
-from tests.runners.cluster.peers_in_threads import Peers, goes_on_alone, made
+from tests.runners.cluster.peers_in_threads import Peers, check_peer_left_alone, made
 from tests.runners.resuming import (
     ADAM,
     CLASSIFY,
@@ -30,7 +30,6 @@ from thincdialog.optimizers import adam
 from thincdialog.registry import registry
 from thincdialog.runners.cluster import owned
 from thincdialog.runners.cluster.actor import WorkerActor
-from thincdialog.runners.cluster.lone_plane import Aborted
 
 NUMPY = ("[system]\n", '[system]\nops = "numpy"\n')
 FAST = ("[system]\n", '[system]\nops = "fast"\n')
@@ -220,12 +219,4 @@ def test_a_gradient_that_is_not_finite_ends_the_run_and_changes_nothing():
 @pytest.mark.parametrize("plane", ["shm", "store"])
 @pytest.mark.parametrize("n_microbatches", [2, 4])
 def test_a_worker_left_alone_within_a_step_starts_it_again(plane, n_microbatches):
-    text = config(FIXED)
-    peers = Peers(text, 2, n_microbatches, plane)
-    peers.each("start_epoch", 0)
-    survivor, before = peers.peers[0], peers.weights()
-    place = survivor.place()
-    peers.give_up()
-    with pytest.raises(Aborted):
-        survivor.run(0, 1)
-    goes_on_alone(peers, before, place, text)
+    check_peer_left_alone(config(FIXED), n_microbatches, plane)
