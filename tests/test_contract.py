@@ -14,7 +14,7 @@ import thinc
 from tests.cli.conftest import run as run_fixture
 from tests.processes import slow
 from thincdialog.api import Agent, ExampleMetric, Message
-from thincdialog.contract import CodeError, is_users, place_in, place_of, told_of_code
+from thincdialog.contract import CodeError, code_error_line, is_users, place_in, place_of
 from thincdialog.messages import MessageBatch
 
 run = run_fixture
@@ -794,7 +794,7 @@ def test_places_are_the_innermost_lines_of_custom_code():
     assert place_of(Metric.add) == f"tests/test_contract.py:{line}  Metric.add()"
     place = f"tests/test_contract.py:{line + 1}  in "
     assert place_in(caught.value).startswith(place)
-    assert told_of_code(caught.value).endswith("add(): KeyError: 'none'")
+    assert code_error_line(caught.value).endswith("add(): KeyError: 'none'")
     # This error was never in custom code.
     assert place_in(ValueError("none")) == ""
 

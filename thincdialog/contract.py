@@ -361,7 +361,7 @@ def _line(code: CodeType, number: int) -> str:
     return f"{_shown_path(code.co_filename)}:{number}  in {_short_name(name)}()"
 
 
-def told_of_code(error: BaseException) -> str:
+def code_error_line(error: BaseException) -> str:
     """Describe an error from a user's code in one line that begins with file, line and function;
     "" if the error is from other code."""
     place = place_in(error)
@@ -372,7 +372,7 @@ def reason(error: BaseException) -> str:
     """Describe any error to the user: by its own text if it is of this package, otherwise in one
     line."""
     is_ours = isinstance(error, DialogError)
-    return str(error) if is_ours else told_of_code(error) or error_line(error)
+    return str(error) if is_ours else code_error_line(error) or error_line(error)
 
 
 # --- checks for several contracts -----------------------------------------------------------

@@ -21,8 +21,8 @@ class EndedBySignal(KeyboardInterrupt):
     number (int): Number of the signal.
     """
 
-    def __init__(self, number: int, *told: str):
-        super().__init__(*told)
+    def __init__(self, number: int, *args: str):
+        super().__init__(*args)
         self.number = number
 
     @property

@@ -105,14 +105,14 @@ def test_cuts_line_of_blocks_keeps_the_budget(drawn, budget):
 
 
 @given(line(longest=8, shortest=2), st.integers(1, 7))
-def test_cuts_line_in_stretches_covers_all_rows(drawn, n_blocks):
+def test_cuts_line_in_sections_covers_all_rows(drawn, n_blocks):
     rows, padded = drawn
-    before = cuts.BLOCKS_OF_A_STRETCH
-    cuts.BLOCKS_OF_A_STRETCH = n_blocks
+    before = cuts.BLOCKS_PER_SECTION
+    cuts.BLOCKS_PER_SECTION = n_blocks
     try:
         edges = cut_line(np.array(rows), padded, BUDGET)
     finally:
-        cuts.BLOCKS_OF_A_STRETCH = before
+        cuts.BLOCKS_PER_SECTION = before
     cost(rows, edges, padded, BUDGET)
 
 

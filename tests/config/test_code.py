@@ -6,7 +6,7 @@ import pytest
 from tests.training.examples import RANKER, quietly_train
 from thincdialog import api
 from thincdialog.api import registry
-from thincdialog.config import CodeError, load_code, told_apart
+from thincdialog.config import CodeError, distinct_names, load_code
 
 
 def write(path, text):
@@ -42,7 +42,7 @@ def test_code_imports_files_of_one_name(tmp_path):
     ],
 )
 def test_code_files_are_named_with_enough_folders_to_be_distinct(files, names, tmp_path):
-    assert told_apart([str(tmp_path / file) for file in files]) == names
+    assert distinct_names([str(tmp_path / file) for file in files]) == names
 
 
 def test_code_files_of_one_name_are_distinct_in_the_model_card(tmp_path):

@@ -11,7 +11,7 @@ OVERHEAD = 0.1
 # Number of blocks that make about one batch. A line is cut between blocks only.
 BLOCKS_OF_A_BATCH = 12
 # Number of blocks in a section of the line. Each section is cut independently, all at once.
-BLOCKS_OF_A_STRETCH = 96
+BLOCKS_PER_SECTION = 96
 _NEVER = 1e18
 
 
@@ -123,30 +123,30 @@ def _cheapest(costs: np.ndarray, overhead: float) -> np.ndarray:
     overhead (float): Fixed cost of a batch, in cells.
     """
     n_lags, n_blocks = costs.shape
-    n_stretches = -(-n_blocks // BLOCKS_OF_A_STRETCH)
-    n_steps = -(-n_blocks // n_stretches)
-    # Shape (n_steps, n_lags, n_stretches), the greatest lag first. Blocks that fill up the last
+    n_sections = -(-n_blocks // BLOCKS_PER_SECTION)
+    n_steps = -(-n_blocks // n_sections)
+    # Shape (n_steps, n_lags, n_sections), the greatest lag first. Blocks that fill up the last
     # section cost nothing.
-    flat = np.full((n_lags, n_stretches * n_steps), _NEVER, dtype=np.float32)
+    flat = np.full((n_lags, n_sections * n_steps), _NEVER, dtype=np.float32)
     np.add(costs[::-1], overhead, out=flat[:, :n_blocks], casting="same_kind")
     flat[-1, n_blocks:] = 0
-    table = flat.reshape(n_lags, n_stretches, n_steps).transpose(2, 0, 1).copy()
+    table = flat.reshape(n_lags, n_sections, n_steps).transpose(2, 0, 1).copy()
     # Cost of the cheapest way from the start of a section to the end of each block. The first
     # n_lags entries are for positions before the first block of the section.
-    totals = np.full((n_lags + n_steps, n_stretches), _NEVER, dtype=np.float32)
+    totals = np.full((n_lags + n_steps, n_sections), _NEVER, dtype=np.float32)
     totals[n_lags - 1] = 0
-    ways = np.empty((n_lags, n_stretches), dtype=np.float32)
+    ways = np.empty((n_lags, n_sections), dtype=np.float32)
     for step in range(n_steps):
         np.add(totals[step : step + n_lags], table[step], out=ways)
         np.minimum.reduce(ways, axis=0, out=totals[n_lags + step])
     # Follow the cheapest ways back from the ends, one batch of each section at a time.
     starts = []
-    lags, stretches = np.arange(n_lags)[:, None], np.arange(n_stretches)
-    stops = np.full(n_stretches, n_steps)
-    while len(stretches):
-        ways = totals[stops - 1 + lags, stretches] + table[stops - 1, lags, stretches]
+    lags, sections = np.arange(n_lags)[:, None], np.arange(n_sections)
+    stops = np.full(n_sections, n_steps)
+    while len(sections):
+        ways = totals[stops - 1 + lags, sections] + table[stops - 1, lags, sections]
         stops = stops - n_lags + ways.argmin(axis=0)
-        starts.append(stretches * n_steps + stops)
-        stretches, stops = stretches[stops > 0], stops[stops > 0]
+        starts.append(sections * n_steps + stops)
+        sections, stops = sections[stops > 0], stops[stops > 0]
     found = np.sort(np.concatenate(starts))
     return found[found < n_blocks]

@@ -122,7 +122,7 @@ def main(arguments: Optional[List[str]] = None) -> int:
 
         if isinstance(error, SystemExit) and not place_in(error):  # From argparse.
             return error.code if isinstance(error.code, int) else 2
-        text = _told_of_code(error)
+        text = _code_error_line(error)
         if not text or shows_traceback:
             traceback.print_exc()
         if text:
@@ -130,12 +130,12 @@ def main(arguments: Optional[List[str]] = None) -> int:
         return DialogError.exit_code
 
 
-def _told_of_code(error: BaseException) -> str:
+def _code_error_line(error: BaseException) -> str:
     """Describe an error in custom code, a lack of memory, or another error while custom code is in
     use; "" if no custom code is in use, because the error is then a defect of this package."""
-    from ..contract import CODE_PREFIX, error_line, told_of_code
+    from ..contract import CODE_PREFIX, code_error_line, error_line
 
-    text = told_of_code(error)
+    text = code_error_line(error)
     if not text and isinstance(error, MemoryError):
         return _no_memory(error)
     files = {m.__file__ for name, m in sys.modules.items() if name.startswith(CODE_PREFIX)}

@@ -1,6 +1,6 @@
 """Reading, completing, checking, building and writing of configs."""
 
-from .code import CodeError, CodeLike, PathLike, code_files, load_code, told_apart
+from .code import CodeError, CodeLike, PathLike, code_files, distinct_names, load_code
 from .given import ConfigLike, Overrides
 from .load import (
     CheckedConfig,

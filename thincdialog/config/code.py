@@ -27,7 +27,7 @@ def code_files(code: CodeLike) -> List[str]:
     return [str(file) for file in files]
 
 
-def told_apart(files: Sequence[str]) -> List[str]:
+def distinct_names(files: Sequence[str]) -> List[str]:
     """Return the names of files, with as many parent folders as needed to distinguish them.
 
     files (Sequence[str]): Paths of the files; duplicates count once.

@@ -2,7 +2,7 @@
 
 from typing import Any, List
 
-from ..contract import CodeError, check_attributes, is_ours, is_users, place_in, told_of_code
+from ..contract import CodeError, check_attributes, code_error_line, is_ours, is_users, place_in
 from ..errors import ConfigError, DataError, PlanError, Problem
 from ..evaluation.unreachable import find_unreachable
 from ..metrics import report_values
@@ -40,7 +40,7 @@ def try_agent(experiment: Experiment) -> List[Problem]:
         pass
     except Exception as error:
         if isinstance(error, reported) and place_in(error):
-            return [Problem("", told_of_code(error))]
+            return [Problem("", code_error_line(error))]
     return []
 
 

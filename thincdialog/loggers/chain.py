@@ -5,7 +5,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Text
 
 from tqdm import tqdm
 
-from ..contract import CodeError, Returned, called, error_line, has_run, told_of_code
+from ..contract import CodeError, Returned, called, code_error_line, error_line, has_run
 from ..registry import registry
 from .logger import Finalize, Log, LoggedRun, LogStep, Progress, Setup
 
@@ -100,7 +100,7 @@ def _guarded(log_step: LogStep, finalize: Finalize, stderr: TextIO) -> Tuple[Log
             if has_failed:
                 return
             has_failed = True
-            reason = str(error) if isinstance(error, CodeError) else told_of_code(error)
+            reason = str(error) if isinstance(error, CodeError) else code_error_line(error)
             reason = (reason or error_line(error))[:200]
             line = f"{name} has failed ({reason}). Training continues; rows may be missing there."
             with suppress(OSError, ValueError):  # stderr may be gone as well.

@@ -9,8 +9,8 @@ from typing import Any, Callable, Dict, Iterator, Mapping, Optional
 import numpy
 from thinc.api import get_array_module, to_numpy
 
-from ..config import told_apart, write_config
-from ..contract import told_of_code
+from ..config import distinct_names, write_config
+from ..contract import code_error_line
 from ..errors import DialogError, ModelError, TrainingError
 from ..files.array_file import read_array, write_array
 from ..files.held import AGENT
@@ -137,7 +137,7 @@ class RunKeeper(Keeper):
 
     def _meta(self, position: Position, report: Mapping[str, float]) -> Dict[str, Any]:
         # File names without folders, which differ between machines.
-        code = told_apart(self.experiment.code)
+        code = distinct_names(self.experiment.code)
         return {
             "agent": self.checked.interpolated["agent"]["@agents"],
             "task": ", ".join(self.tasks),
@@ -228,7 +228,7 @@ class RunKeeper(Keeper):
         try:
             yield
         except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
-            if isinstance(error, DialogError) or told_of_code(error):
+            if isinstance(error, DialogError) or code_error_line(error):
                 raise
             reason = " ".join(repr(error)[:200].split())
             raise ModelError(

@@ -238,13 +238,13 @@ extern "C" __global__ void __launch_bounds__(1024) backprop_lstm(float* dG, floa
 // which is counted).
 extern "C" __global__ void square_sums(float* sums, float* found, int* n_skipped,
         unsigned int* turns,
-        const float* X, const long long* bounds, int n_stretches, const float* Z, long long n,
+        const float* X, const long long* bounds, int n_ranges, const float* Z, long long n,
         const float* all_sums, int n_sums, double scale, double limit) {
     __shared__ float part[1024];
     float own = 0;
     long long first = (long long)blockIdx.x * blockDim.x + threadIdx.x;
     long long step = (long long)gridDim.x * blockDim.x;
-    for (int s = 0; s < n_stretches; s++) {
+    for (int s = 0; s < n_ranges; s++) {
         for (long long i = bounds[2 * s] + first; i < bounds[2 * s + 1]; i += step) {
             own += X[i] * X[i];
         }
@@ -281,13 +281,13 @@ __device__ void adam_cell(float* W, float* mom1, float* mom2, float d, double b1
 // 0 afterwards, and for some rows of the table that begins at `table`. If the factor of the
 // gradient is 0, no weights are changed.
 extern "C" __global__ void adam(float* W, float* dW, float* mom1, float* mom2,
-        const float* found, const long long* bounds, int n_stretches, long long table,
+        const float* found, const long long* bounds, int n_ranges, long long table,
         const int* rows, const float* d_rows, long long n_rows, int width, double b1, double b2,
         double least, double eps, double rate, double nu, double newest, double decay) {
     float factor = found[1];
     long long first = (long long)blockIdx.x * blockDim.x + threadIdx.x;
     long long step = (long long)gridDim.x * blockDim.x;
-    for (int s = 0; s < n_stretches; s++) {
+    for (int s = 0; s < n_ranges; s++) {
         for (long long i = bounds[2 * s] + first; i < bounds[2 * s + 1]; i += step) {
             if (factor != 0.0f) {
                 adam_cell(W + i, mom1 + i, mom2 + i, factor * dW[i], b1, b2, least, eps, rate, nu,

@@ -179,19 +179,19 @@ def _of_gates(nH: int) -> int:
     return min(1024, -(-4 * nH // 32) * 32)
 
 
-def bounds(stretches: Sequence[Tuple[int, int]]) -> Any:
+def bounds(ranges: Sequence[Tuple[int, int]]) -> Any:
     """Return the begin and end of ranges of an array, on the device, where they are cached; int64,
-    shape (n_stretches, 2)."""
+    shape (n_ranges, 2)."""
     import cupy
 
-    return _bounds(cupy.cuda.runtime.getDevice(), tuple(stretches))
+    return _bounds(cupy.cuda.runtime.getDevice(), tuple(ranges))
 
 
 @lru_cache(maxsize=64)
-def _bounds(device: int, stretches: Tuple[Tuple[int, int], ...]) -> Any:
+def _bounds(device: int, ranges: Tuple[Tuple[int, int], ...]) -> Any:
     import cupy
 
-    return cupy.asarray(numpy.array(stretches, dtype="i8").reshape(-1, 2))
+    return cupy.asarray(numpy.array(ranges, dtype="i8").reshape(-1, 2))
 
 
 def found_factor(
@@ -206,7 +206,7 @@ def found_factor(
     gradient, which is 0 if the norm is not finite. Shape (2,).
 
     gradients (Floats1d): The dense part of the gradient.
-    bounds (Ints2d): Ranges of ``gradients`` to include, int64, shape (n_stretches, 2).
+    bounds (Ints2d): Ranges of ``gradients`` to include, int64, shape (n_ranges, 2).
     tables (Sequence[Floats2d]): The other part: gradients of table rows.
     limit (float): Largest norm; 0 for no limit.
     n_skipped (Optional[Ints1d]): Raised by 1 if the norm is not finite; int32, shape (1,).
@@ -214,14 +214,14 @@ def found_factor(
     found, n = _empty((2,)), max(1, len(tables))
     sums = _empty((n, _N_SUMS))
     for number in range(n):
-        table, n_stretches = None, 0 if number else bounds.shape[0]
+        table, n_ranges = None, 0 if number else bounds.shape[0]
         if number < len(tables):
             table = _floats(tables[number])
-        told = (found, n_skipped) if number == n - 1 else (None, None)
-        given = (sums[number], *told, _own_turns(), gradients, bounds)
+        outputs = (found, n_skipped) if number == n - 1 else (None, None)
+        given = (sums[number], *outputs, _own_turns(), gradients, bounds)
         size = numpy.int64(0 if table is None else table.size)
         more = (sums, _int(sums.size), float(scale), float(limit))
-        _start("square_sums", _N_SUMS, *given, _int(n_stretches), table, size, *more)
+        _start("square_sums", _N_SUMS, *given, _int(n_ranges), table, size, *more)
     return found
 
 
@@ -236,7 +236,7 @@ def adam(
 
     arrays (Sequence[Floats1d]): Weights, their gradients, which become 0, and both moments.
     found (Floats1d): Result of ``found_factor``.
-    bounds (Ints2d): Ranges of the arrays to update, int64, shape (n_stretches, 2).
+    bounds (Ints2d): Ranges of the arrays to update, int64, shape (n_ranges, 2).
     tables (Sequence[Tuple]): For each table the index of its first float in the arrays, the rows
         that have a gradient (int32), and that gradient.
     settings (Tuple[float, ...]): See the kernel.
