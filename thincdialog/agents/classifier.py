@@ -254,7 +254,8 @@ class ClassifierAgent(ModelAgent):
         unknown = sorted(set(given) - set(classes))
         if unknown:
             text = f"[agent.class_weights] has keys that are not classes: {', '.join(unknown)}"
-            raise ConfigError([Problem("", text, "use the labels of the data as keys")])
+            hint = "use labels of the training data (a fold may lack the rare ones)"
+            raise ConfigError([Problem("", text, hint)])
         return [float(given.get(name, 1.0)) for name in classes]
 
     def _set_classes(self, classes: List[str], weights: Optional[List[float]]) -> None:
