@@ -226,6 +226,7 @@ def test_docs_own_model_of_questions_and_pictures_learns_from_both(folder):
     assert train_own("squares", folder)["accuracy"] >= 0.99
 
 
+@pytest.mark.slow
 def test_docs_agent_with_its_own_loss_rates_new_texts(folder):
     assert train_own("rating", folder)["accuracy"] == 1.0
     # Labels of made-up texts are not numbers.
