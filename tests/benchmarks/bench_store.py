@@ -43,7 +43,7 @@ from thincdialog.examples.memory_store import MemoryStore
 from thincdialog.examples.split import SHARD_SIZE
 from thincdialog.examples.store import collection_paused
 from thincdialog.examples.store_writer import StoreWriter
-from thincdialog.files.growing_folder import read_manifest
+from thincdialog.files.shard_folder import read_manifest
 from thincdialog.loader.readers import Readers
 
 N = int(os.environ.get("N", sized(1_000_000, 2_000)))

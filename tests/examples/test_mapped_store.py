@@ -18,8 +18,7 @@ from thincdialog.errors import DataError
 from thincdialog.examples import MemoryStore
 from thincdialog.examples.mapped_store import MappedStore
 from thincdialog.examples.store_writer import StoreWriter
-from thincdialog.files import growing_folder
-from thincdialog.files.growing_folder import read_manifest
+from thincdialog.files.shard_folder import read_manifest
 from thincdialog.messages import PARTNER, SELF, Message
 
 texts = st.text(alphabet=st.characters(), max_size=8) | st.sampled_from(
@@ -209,16 +208,14 @@ def test_mapped_store_frequent_labels_with_equal_counts_are_in_order_of_occurren
 
 
 @pytest.mark.parametrize("n_done", [0, 1, 2])
-def test_interrupted_build_resumes_and_gives_the_same_store(n_done, tmp_path, monkeypatch):
-    monkeypatch.setattr(growing_folder, "SAVE_SECONDS", 0.0)
+def test_interrupted_build_resumes_and_gives_the_same_store(n_done, tmp_path):
     parts = [EPISODES[:9], EPISODES[9:20], EPISODES[20:]]
     built(tmp_path / "whole", parts)
     writer = StoreWriter(tmp_path / "store", {"of": "a test"})
     for number, part in enumerate(parts[:n_done]):
         writer.add(held(part), number + 1)
     # As if the build had been killed while it wrote the next shard.
-    for array in writer.files._arrays.values():
-        array._file.write(b"junk")
+    (tmp_path / "store.building" / "new").write_bytes(b"junk")
     writer.files.close()
     assert not (tmp_path / "store").exists()
     again = StoreWriter(tmp_path / "store", {"of": "a test"})
@@ -229,8 +226,7 @@ def test_interrupted_build_resumes_and_gives_the_same_store(n_done, tmp_path, mo
     assert_same_folders(tmp_path / "store", tmp_path / "whole")
 
 
-def test_a_disk_that_is_full_at_the_end_of_a_build_loses_nothing(tmp_path, monkeypatch):
-    monkeypatch.setattr(growing_folder, "SAVE_SECONDS", 0.0)
+def test_a_disk_that_is_full_at_the_end_of_a_build_loses_nothing(tmp_path):
     n = 200
     part = [[Message(id=str(number), text="a", labels=[f"label {number}"])] for number in range(n)]
     built(tmp_path / "whole", [part])

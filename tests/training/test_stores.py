@@ -27,7 +27,7 @@ from thincdialog.api import DialogError, Experiment, build, dry_run, find_lr
 from thincdialog.data import token_writer
 from thincdialog.examples import split
 from thincdialog.examples.store_writer import StoreWriter
-from thincdialog.files import growing_folder
+from thincdialog.files import shard_folder
 from thincdialog.loader import readers
 from thincdialog.ops.compiled import load_kernels
 
@@ -391,22 +391,20 @@ class Stop(BaseException):
 
 
 def test_a_build_that_is_stopped_continues_with_the_same_result(files, monkeypatch):
-    monkeypatch.setattr(growing_folder, "SAVE_SECONDS", 0.0)
     monkeypatch.setattr(split, "SHARD_SIZE", 6)
     monkeypatch.setattr(token_writer, "CHUNK", 6)
     made()
     shutil.move("stores", "whole")
-    save = growing_folder.GrowingFolder.save
+    add = shard_folder.ShardFolder.add
 
-    def save_and_stop(folder, state):
-        save(folder, state)
-        for array in folder._arrays.values():  # As if the next piece was half written.
-            array._file.write(b"not whole")
+    def add_and_stop(folder, *given):
+        add(folder, *given)
+        (folder.shards / "new").write_bytes(b"not whole")  # As if the next shard was half written.
         raise Stop
 
     n_stopped = 0
     with monkeypatch.context() as patch:
-        patch.setattr(growing_folder.GrowingFolder, "save", save_and_stop)
+        patch.setattr(shard_folder.ShardFolder, "add", add_and_stop)
         while True:
             try:
                 made()
@@ -457,22 +455,26 @@ def test_a_build_by_several_workers_has_the_same_result(files, monkeypatch):
 
 KILLED = """
 import os, sys
+import numpy
 from thincdialog.api import build
 from thincdialog.data import token_writer
 from thincdialog.examples import split
-from thincdialog.files import flat_array, growing_folder
-growing_folder.SAVE_SECONDS, split.SHARD_SIZE, token_writer.CHUNK = 0.0, 6, 6
-append, n_left = flat_array.GrowingArray.append, int(sys.argv[1])
+from thincdialog.files import shard_folder
+split.SHARD_SIZE, token_writer.CHUNK = 6, 6
+n_left = int(sys.argv[1])
 
-def killed(self, values):
-    global n_left
-    append(self, values)
-    n_left -= 1
-    if not n_left:
-        self._file.flush()
-        os.kill(os.getpid(), 9)
+def killing(write):
+    def killed(*given, **more):
+        global n_left
+        n_left -= 1
+        if not n_left:
+            os.kill(os.getpid(), 9)
+        return write(*given, **more)
+    return killed
 
-flat_array.GrowingArray.append = killed
+numpy.savez = killing(numpy.savez)
+for name in ("sync", "append_rows", "write_array", "write_json", "replace", "remove_path"):
+    setattr(shard_folder, name, killing(getattr(shard_folder, name)))
 build("own.cfg", overrides={"loader.store": sys.argv[2]})
 """
 
@@ -486,19 +488,19 @@ def test_a_build_that_is_killed_anywhere_continues_with_the_same_result(files):
         return subprocess.run(command, capture_output=True, text=True)
 
     assert run(0, "whole").returncode == 0
-    codes, n_writes = [], 15
+    codes, n_writes = [], 9
     while not codes or codes[-1]:
         done = run(n_writes, "stores")
         codes.append(done.returncode)
         assert done.returncode in (0, -9), done.stderr
-        n_writes += 9
-    assert len(codes) > 4
+        n_writes += 7
+    assert len(codes) > 9
     assert_same_arrays(files)
 
 
 def test_a_store_that_is_being_built_is_not_built_by_another_process(files):
     folder = files / "stores" / "intent" / "train" / "examples"
-    with closing(growing_folder.GrowingFolder(folder, None)):
+    with closing(shard_folder.ShardFolder(folder, None)):
         with pytest.raises(DialogError, match="being written by another process"):
             made()
     assert made()["intent/train"] == "it is new"
@@ -697,7 +699,6 @@ def test_a_full_disk_is_one_clear_error_and_the_build_continues(files):
 def test_a_store_knows_what_was_left_out_as_it_was_built(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(split, "SHARD_SIZE", 10)
-    monkeypatch.setattr(growing_folder, "SAVE_SECONDS", 0.0)
     paths = [write_spoken(tmp_path / f"{name}.jsonl", *["bot", "agent"] * 20) for name in "ab"]
     changes = {"tasks.talk.train": paths, "paths.dev": None, "paths.test": None, **STORED}
     changes |= {"tasks.talk.label_speaker": "agent", "tasks.talk.dev_share": 0.3}
@@ -741,7 +742,6 @@ def test_a_store_is_not_built_of_examples_with_the_same_id(tmp_path, monkeypatch
     """They are found in different shards, also if a build continues another one."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(split, "SHARD_SIZE", 10)
-    monkeypatch.setattr(growing_folder, "SAVE_SECONDS", 0.0)
     path = tmp_path / "a.jsonl"
     said = [
         [{"speaker": who, "text": f"{who} {n}"} for who in ("user", "agent")] for n in range(35)

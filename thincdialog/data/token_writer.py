@@ -11,7 +11,7 @@ import numpy as np
 from ..examples.batch import Batch
 from ..examples.encoded import Encoding
 from ..examples.mapped_store import MappedStore
-from ..files.growing_folder import GrowingFolder, read_manifest
+from ..files.shard_folder import ShardFolder, read_manifest
 from ..messages import SELF, Turn
 from .text_encoder import TextEncoder
 
@@ -76,32 +76,28 @@ def write_tokens(
     # segment 0 on machines where the id comes first (little-endian).
     is_wide = encoder.segments == "line" or sys.byteorder != "little"
     kind = "<i8" if is_wide else "<u2" if n_ids <= 1 << 16 else "<i4"
-    with closing(GrowingFolder(folder, fingerprint)) as files:
-        bounds, turns = files.array("bounds", "<i8"), files.array("turns", "<i4")
-        entries, tokens = files.array("entries", "<i8", 3), files.array("tokens", kind)
-        if not bounds.n_rows:
-            bounds.append([0])
-        state = files.state or {"labels": 0, "rows": 0}
+    with closing(ShardFolder(folder, fingerprint)) as files:
         sizes = {"labels": len(store.label_texts), "rows": store.n_rows}
-        tasks = (
+        spans = [
             StoreSpan(what, first, min(first + CHUNK, size))
             for what, size in sizes.items()
-            for first in range(state[what], size, CHUNK)
-        )
+            for first in range(0, size, CHUNK)
+        ]
         make_work = partial(_tokenizing, store.folder, encoding, kind)
         what = f"tokenizes {store.folder.parent}"
-        with closing(carry_out(tasks, make_work, what)) as all_made:
+        with closing(carry_out(spans[files.n_shards :], make_work, what)) as all_made:
             for made in all_made:
-                turns.append(entries.n_rows + made.turns)
-                bounds.append(turns.n_rows - made.n_turns.sum() + made.n_turns.cumsum())
-                entries.append(made.entries + np.array([tokens.n_rows, 0, 0]))
-                tokens.append(made.tokens)
-                state[made.span.what] = made.span.last
-                files.save(state)
-                if progress is not None:
-                    progress(state["rows"])
-        files.end_arrays()
-        files.finish({"n_ids": n_ids, "tokens": tokens.n_rows})
+                n = files.n_rows
+                shard = {
+                    "turns": (n["entries"] + made.turns).astype("<i4"),
+                    "bounds": files.ends("bounds", made.n_turns, "turns"),
+                    "entries": made.entries + np.array([n["tokens"], 0, 0]),
+                    "tokens": made.tokens,
+                }
+                files.add(shard)
+                if progress is not None and made.span.what == "rows":
+                    progress(made.span.last)
+        files.finish({"n_ids": n_ids, "tokens": files.n_rows["tokens"]}, {})
 
 
 def _tokenizing(folder: Path, encoding: Encoding, kind: str) -> Callable[[StoreSpan], Tokenized]:

@@ -1,7 +1,6 @@
 """A store on disk that is mapped into memory, and may be larger than memory."""
 
 import json
-import math
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence, Tuple, cast
@@ -41,8 +40,6 @@ class MappedStore(Table):
         self.strings = _MappedStrings(files)
         self.list_values = files.array("lists", "i")
         self.list_starts = files.bounds("lists.starts", len(self.list_values))
-        self._arrays = files.array("arrays", "u")
-        self._array_index = files.array("arrays.index", "i", 2)
         self.names = list(manifest["fields"])
         self.has_several_labels: bool = manifest["has_several_labels"]
         self.bad = {
@@ -96,17 +93,16 @@ class MappedStore(Table):
             raise self._files.damaged("strings", f"string {number} is not JSON") from None
 
     def _array(self, number: int) -> np.ndarray:
+        about, _, content = self.strings.encoded(number).partition(b"\n")
         try:
-            start, about = self._array_index[number].tolist()
-            kind, shape = json.loads(self.strings[about])
-            dtype, size = np.dtype(kind), math.prod(shape)
-            if number < 0 or dtype.kind not in "biuf" or start < 0 or min(shape, default=0) < 0:
+            kind, shape = json.loads(about)
+            dtype = np.dtype(kind)
+            if dtype.kind not in "biuf" or min(shape, default=0) < 0:
                 raise ValueError
-            flat = self._arrays[start : start + size * dtype.itemsize]
-            # A copy, so that the array can be modified and can outlive the store.
-            return np.array(flat.view(dtype).reshape(shape))
-        except (ValueError, TypeError, IndexError, OverflowError):
-            raise self._files.damaged("arrays", f"array {number}") from None
+            # A copy, so that the array can be modified.
+            return np.frombuffer(content, dtype).reshape(shape).copy()
+        except (ValueError, TypeError, RecursionError):
+            raise self._files.damaged("strings", f"string {number} is not an array") from None
 
     # --- properties of all rows -------------------------------------------------------------
 
@@ -145,14 +141,20 @@ class _MappedStrings(Strings):
         self._n_strings = len(self._starts) - 1
 
     def __getitem__(self, number: int) -> str:
+        try:
+            return str(self._slice(number), "utf-8", "surrogatepass")
+        except UnicodeDecodeError:
+            raise self._files.damaged("strings", f"string {number}") from None
+
+    def _slice(self, number: int) -> Any:
         if 0 <= number < self._n_strings:
             start, end = self._starts.item(number), self._starts.item(number + 1)
             if 0 <= start <= end <= len(self._content):
-                try:
-                    return str(self._content[start:end], "utf-8", "surrogatepass")
-                except UnicodeDecodeError:
-                    pass
+                return self._content[start:end]
         raise self._files.damaged("strings", f"string {number}")
+
+    def encoded(self, number: int) -> bytes:
+        return bytes(self._slice(number))
 
     def take(self, numbers: np.ndarray) -> List[str]:
         return list(map(self.__getitem__, numbers.tolist()))

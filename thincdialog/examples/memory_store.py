@@ -81,9 +81,8 @@ class MemoryStore(Table):
         # Copy only the lists, strings and other values that these rows use.
         lists = _distinct(places[(kinds == STRINGS) | (kinds == TURNS)])
         lengths = np.diff(store.list_starts)[lists]
-        by = np.isin(lists, places[kinds == TURNS]).repeat(lengths).astype(np.int64)
         values = store.list_values[slice_places(store.list_starts[lists], lengths)]
-        strings = _distinct(np.concatenate((places[kinds <= ONE], values >> by)))
+        strings = _distinct(np.concatenate((places[kinds <= ONE], values >> 1)))
         others, ids = _distinct(places[kinds == OTHER]), places[kinds == ID]
         # The ids of consecutive rows have consecutive numbers.
         first_id, last_id = (ids.min(), ids.max() + 1) if len(ids) else (0, 0)
@@ -99,7 +98,7 @@ class MemoryStore(Table):
         for name, column in zip(names, np.where(codes == NO_CELL, NO_CELL, moved << BITS | kinds)):
             self._column(name).frombytes(column.tobytes())
         self._list_starts.frombytes((lengths.cumsum() + len(self._values)).tobytes())
-        values = (numbers[values >> by] << by) + (values & by)
+        values = numbers[values >> 1] << 1 | values & 1
         self._values.frombytes(values.astype(np.int32).tobytes())
         self._others += [store._others[place] for place in others.tolist()]
         self._ids.extend_from(store._ids, first_id, last_id)
@@ -177,7 +176,7 @@ class MemoryStore(Table):
             if len(found) == 1:
                 return found.item() << BITS | ONE
             kind = TURNS if name == "context" and not cell else STRINGS
-            return self._add(found, np.array([len(found)]), kind).item()
+            return self._add(2 * found, np.array([len(found)]), kind).item()
         self._others.append(cell)
         return len(self._others) - 1 << BITS | OTHER
 

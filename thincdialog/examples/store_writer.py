@@ -2,61 +2,42 @@
 
 import re
 from hashlib import blake2b
+from itertools import chain
 from pathlib import Path
-from typing import Any, Dict, Iterable, List, Sequence
+from typing import Any, Dict, Iterable, List
 
 import numpy as np
-from preshed.maps import PreshMap
 
-from ..files.flat_array import HEADER
-from ..files.growing_folder import GrowingFolder
-from .cell_writer import CellWriter
+from ..files.shard_folder import ShardFolder
+from .disk_cells import DiskCells
+from .first_sight import by_first_sight
 from .memory_store import MemoryStore
 from .store import NO_LABEL
 from .strings import in_utf8
 from .table import NO_CELL
 
-# Number of rows that are filled in at a time in a new column.
-_CHUNK = 1 << 16
-
 
 class StoreWriter:
-    """Append shards to a store. A new writer for the same folder continues the work of a writer
-    that was stopped; at most a few seconds of work are lost.
+    """Append shards to a store. A new writer for the same folder continues after the last shard of
+    a writer that was stopped.
 
     folder (Path): Folder of the store.
     fingerprint (Any): Identifies the data of the store, as JSON.
 
-    n_rows (int): Number of rows written so far.
-    has_several_labels (bool): Whether any row has several labels.
     next (Any): Position in the source to read from, as given to ``add``; None for its beginning.
     """
 
     def __init__(self, folder: Path, fingerprint: Any):
-        self.files = GrowingFolder(folder, fingerprint)
+        self.files = ShardFolder(folder, fingerprint)
         state = self.files.state or {"fields": [], "has_several_labels": False, "next": None}
-        self.has_several_labels: bool = state["has_several_labels"]
+        self._has_several_labels: bool = state["has_several_labels"]
+        self._fields: List[str] = state["fields"]
         self.next: Any = state["next"]
-        self._cells = CellWriter(self.files)
-        array = self.files.array
-        self._starts, self._n_words = array("starts", "<i8"), array("n_words", "<i4")
-        if not self._starts.n_rows:
-            self._starts.append([0])
-        self._columns = {
-            field: array(column_name(number, field), "<i8")
-            for number, field in enumerate(state["fields"])
-        }
-        self._labels, self._label_ids = array("labels", "<i8"), array("label_ids", "<i4")
-        # Labels are looked up by their hashes, which take less memory than the labels.
-        self._label_keys, self._label_numbers = array("label_keys", "<u8"), PreshMap()
-        known = np.fromfile(self._label_keys.path, dtype="<u8", offset=HEADER)
-        for number, key in enumerate(known.tolist()):
-            self._label_numbers[key] = number
-        self._id_keys = array("id_keys", "<u8")
 
     @property
     def n_rows(self) -> int:
-        return self._n_words.n_rows
+        """Number of rows written so far."""
+        return self.files.n_rows["n_words"]
 
     def add(self, store: MemoryStore, next: Any) -> None:
         """Append the episodes of a store.
@@ -66,53 +47,39 @@ class StoreWriter:
         RAISES (DataError): If an example has a value that a store cannot hold.
         RAISES (OSError): If the store cannot be written.
         """
-        for name in store.names:
-            if name not in self._columns:
-                self._add_field(name)
-        for name, column in self._columns.items():
-            column.append(self._cells.column(store, name))
+        n, ends, fields = self.files.n_rows, self.files.ends, self._fields
+        fields += (name for name in store.names if name not in fields)
+        cells = DiskCells(store, max(0, n["strings.starts"] - 1), max(0, n["lists.starts"] - 1))
+        arrays = {}
+        for number, name in enumerate(fields):
+            file = column_name(number, name)
+            # No earlier row has a field that is new.
+            missing = np.full(self.n_rows - n[file], NO_CELL)
+            arrays[file] = np.concatenate((missing, cells.column(name)))
+        labels = store.label_texts
+        arrays["labels"] = _integers(cells.strings[in_utf8(label)] for label in labels)
+        for name, slices in (("strings", cells.strings), ("lists", cells.lists)):
+            arrays[f"{name}.starts"] = ends(f"{name}.starts", _integers(map(len, slices)), name)
+        arrays["strings"] = np.frombuffer(b"".join(cells.strings), np.uint8)
+        arrays["lists"] = _integers(chain.from_iterable(cells.lists))
+        arrays["starts"] = ends("starts", np.diff(store.starts), "n_words")
+        arrays["n_words"] = store.n_words.astype("<i4")
+        arrays["id_keys"] = keys_of(store.all_cells("id"))
+        # Labels are numbered at the end, by their hashes. Until then, each shard has its own.
+        arrays["label_keys"] = keys_of(labels)
+        has_label = store.label_ids != NO_LABEL
+        label_ids = np.where(has_label, store.label_ids + n["labels"], NO_LABEL)
+        arrays["label_ids"] = label_ids.astype("<i4")
         several = (labels for labels in store.all_cells("labels") if labels and len(labels) > 1)
-        self.has_several_labels = self.has_several_labels or any(several)
-        numbers = self._number_labels(store.label_texts)
-        # Index -1 (no label) selects the appended NO_LABEL.
-        self._label_ids.append(np.array([*numbers, NO_LABEL])[store.label_ids])
-        self._cells.strings.flush()
-        self._cells.lists.flush()
-        self._starts.append(self.n_rows + np.asarray(store.starts)[1:])
-        self._n_words.append(store.n_words)
-        self._id_keys.append(keys_of(store.all_cells("id")))
+        self._has_several_labels = self._has_several_labels or any(several)
         self.next = next
-        has_several_labels, fields = self.has_several_labels, list(self._columns)
-        state = {"fields": fields, "has_several_labels": has_several_labels, "next": next}
-        self.files.save(state)
-
-    def _add_field(self, name: str) -> None:
-        """Begin the column of a field that no earlier row has."""
-        column = self.files.array(column_name(len(self._columns), name), "<i8")
-        for first in range(0, self.n_rows, _CHUNK):
-            column.append(np.full(min(_CHUNK, self.n_rows - first), NO_CELL))
-        self._columns[name] = column
-
-    def _number_labels(self, labels: Sequence[str]) -> List[int]:
-        """Return the number of each label, and add new labels."""
-        numbers, strings = [], []
-        new: List[int] = []
-        for label, key in zip(labels, keys_of(labels).tolist()):
-            number = self._label_numbers[key]
-            if number is None:
-                number = self._label_numbers[key] = self._labels.n_rows + len(new)
-                strings.append(self._cells.strings.numbers[in_utf8(label)])
-                new.append(key)
-            numbers.append(number)
-        self._labels.append(strings)
-        self._label_keys.append(new)
-        return numbers
+        about = {"fields": fields, "has_several_labels": self._has_several_labels}
+        self.files.add(arrays, {**about, "next": next})
 
     def repeated_keys(self) -> np.ndarray:
         """Return the keys (see ``keys_of``) that the ids of several rows have. This takes 9 bytes
         of memory per row; call it before ``finish``."""
-        self._id_keys.sync()
-        keys = np.fromfile(self._id_keys.path, dtype="<u8", offset=HEADER)
+        keys = self.files.column("id_keys")
         keys.sort()
         return keys[1:][keys[1:] == keys[:-1]]
 
@@ -120,19 +87,23 @@ class StoreWriter:
         """Complete the store, and move it to its final path.
 
         about (Dict[str, Any]): Further entries of the manifest.
+        RAISES (OSError): If the store cannot be written.
         """
-        self.files.end_arrays()
-        n_episodes = self._starts.n_rows - 1
+        column, n_episodes = self.files.column, self.files.n_rows["starts"] - 1
+        numbers, firsts = by_first_sight(column("label_keys"))
+        # Index -1 (no label) selects the appended NO_LABEL.
+        label_ids = np.append(numbers, np.int32(NO_LABEL))[column("label_ids")]
         manifest = {
             **about,
             "examples": self.n_rows,
             "episodes": n_episodes,
-            "labels": self._labels.n_rows,
-            "has_several_labels": self.has_several_labels,
-            "fields": {field: column_name(n, field) for n, field in enumerate(self._columns)},
+            "labels": len(firsts),
+            "has_several_labels": self._has_several_labels,
+            "fields": {field: column_name(n, field) for n, field in enumerate(self._fields)},
         }
         gone = ["label_keys", "id_keys"] + ["starts"] * (n_episodes == self.n_rows)
-        self.files.finish(manifest, gone)
+        labels = {"labels": column("labels")[firsts], "label_ids": label_ids}
+        self.files.finish(manifest, labels, gone)
 
 
 def column_name(number: int, field: str) -> str:
@@ -146,3 +117,7 @@ def keys_of(texts: Iterable[str]) -> np.ndarray:
     the same hash is 1 in 370,000."""
     hashes = (blake2b(text, digest_size=8).digest() for text in map(in_utf8, texts))
     return np.frombuffer(b"".join(hashes), "<u8")
+
+
+def _integers(values: Iterable[int]) -> np.ndarray:
+    return np.fromiter(values, dtype=np.int64)

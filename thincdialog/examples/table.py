@@ -14,11 +14,11 @@ from .store import NO_LABEL, Store
 from .strings import Strings
 
 # Kinds of cells: a string; a list of one string; a list of strings; a list of turns; any other
-# value, in memory. A turn is written as 2 * n for the partner, or 2 * n + 1 for the agent, where n
-# is the number of its string.
+# value, in memory. An item of a list is 2 * n, or 2 * n + 1 for a turn of the agent, where n is the
+# number of its string.
 STRING, ONE, STRINGS, TURNS, OTHER = range(5)
-# Kinds of other values on disk: an array; a list of floats, saved as an array; JSON, saved as a
-# string.
+# Kinds of other values on disk, each saved as a string: an array; a list of floats, as an array;
+# JSON.
 ARRAY, FLOATS, JSON = range(OTHER, OTHER + 3)
 BITS = 3
 KIND = (1 << BITS) - 1
@@ -31,8 +31,7 @@ class Table(Store):
     """Hold the cells of each field as a column of numbers, and each distinct string once.
 
     strings (Strings): The distinct strings.
-    list_values (np.ndarray): Values of all lists, one list after the other: numbers of strings, or
-        turns.
+    list_values (np.ndarray): Items of all lists, one list after the other.
     list_starts (np.ndarray): Start of each list in ``list_values``, and the end of the last list.
     """
 
@@ -83,15 +82,15 @@ class Table(Store):
         return self._list(number, kind) if kind < OTHER else self.other(number, kind)
 
     def _list(self, number: int, kind: int) -> List[Any]:
-        # On disk, equal lists of numbers are stored once, even if one of them is a list of turns.
+        # On disk, equal lists are stored once, even if one of them is a list of turns.
         known = None if kind == TURNS else self._known_lists.get(number)
         if known is not None:
             return known
         begin, end = self.list_bounds(number)
-        values = self.list_values[begin:end].tolist()
+        values = self.list_values[begin:end]
+        found = self.strings.take(values >> 1)
         if kind == TURNS:
-            return [(value & 1, self.strings[value >> 1]) for value in values]
-        found = [self.strings[value] for value in values]
+            return list(zip((values & 1).tolist(), found))
         if len(self._known_lists) >= _N_LISTS:
             self._known_lists.clear()
         self._known_lists[number] = found
@@ -109,9 +108,8 @@ class Table(Store):
             return None
         lists = numbers[is_list]
         firsts, ends = self.list_starts[lists], self.list_starts[lists + 1]
-        numbers[is_list] = np.append(self.list_values, NO_LABEL)[
-            np.where(firsts < ends, firsts, -1)
-        ]
+        items = np.append(self.list_values, NO_LABEL)[np.where(firsts < ends, firsts, -1)]
+        numbers[is_list] = items >> 1
         return numbers
 
     def turns(

@@ -7,7 +7,7 @@ import zlib
 from contextlib import contextmanager
 from pathlib import Path
 from tokenize import TokenError
-from typing import IO, Any, Dict, Iterator, Tuple
+from typing import IO, Any, Collection, Dict, Iterator, Optional, Tuple
 
 import numpy as np
 
@@ -50,9 +50,10 @@ def read_array(path: Path) -> np.ndarray:
         return _read(file, size_of(file))
 
 
-def read_arrays(path: Path) -> Dict[str, np.ndarray]:
+def read_arrays(path: Path, names: Optional[Collection[str]] = None) -> Dict[str, np.ndarray]:
     """Read the arrays of a file that ``numpy.savez`` wrote, with the checks of ``read_array``.
 
+    names (Optional[Collection[str]]): Names of the arrays to read; None for all.
     RETURNS (Dict[str, np.ndarray]): The arrays by their names.
     RAISES (ModelError): As ``read_array``.
     """
@@ -64,8 +65,10 @@ def read_arrays(path: Path) -> Dict[str, np.ndarray]:
             raise ValueError("its arrays are larger than the file")
         arrays = {}
         for part in parts:
-            with archive.open(part) as stream:
-                arrays[part.filename.removesuffix(".npy")] = _read(stream, part.file_size)
+            name = part.filename.removesuffix(".npy")
+            if names is None or name in names:
+                with archive.open(part) as stream:
+                    arrays[name] = _read(stream, part.file_size)
         return arrays
 
 
@@ -113,8 +116,22 @@ def write_array(path: Path, array: np.ndarray) -> None:
 
     RAISES (OSError): If the array cannot be written completely.
     """
-    array = np.asarray(array, order="C")
     with path.open("wb") as file:
-        np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(array))
-        data: Any = array.reshape(-1).view(np.uint8)
-        file.write(data)
+        write_head(file, array.dtype, array.shape)
+        append_rows(file, array)
+
+
+def write_head(file: IO[bytes], dtype: "np.dtype[Any]", shape: Tuple[int, ...]) -> None:
+    """Write the header of an array, whose rows can then be appended."""
+    descr = np.lib.format.dtype_to_descr(dtype)
+    about = {"descr": descr, "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(file, about)
+
+
+def append_rows(file: IO[bytes], rows: np.ndarray) -> None:
+    """Append rows of an array to its file.
+
+    RAISES (OSError): If they cannot be written completely.
+    """
+    data: Any = np.ascontiguousarray(rows).reshape(-1).view(np.uint8)
+    file.write(data)

@@ -1,72 +1,18 @@
-"""Arrays in .npy files of NumPy that grow while they are written, and are mapped for reading."""
+"""Arrays in .npy files of NumPy that are mapped into memory."""
 
 import math
 import mmap
-import os
 from pathlib import Path
-from typing import Any, Optional
+from typing import Optional
 
 import numpy as np
-from numpy.lib.format import write_array_header_1_0
 
 from ..errors import DataError
 from .array_file import DAMAGED, read_head
 from .plain_file import open_plain, size_of
 
-# Bytes before the first value, as NumPy writes them for arrays of any length.
-HEADER = 128
 # Number of values to check at a time.
 CHUNK = 1 << 20
-
-
-class GrowingArray:
-    """Append rows to a .npy file. ``finish`` writes its header, with the number of rows.
-
-    path (Path): Path of the file.
-    dtype (str): Type of the values.
-    width (int): Number of values per row; 0 for a one-dimensional array.
-    n_bytes (int): Size of the file in bytes, including the header. An existing file is cut to this
-        size.
-    """
-
-    def __init__(self, path: Path, dtype: str, width: int = 0, n_bytes: int = HEADER):
-        self.path, self.dtype, self.width, self.n_bytes = path, np.dtype(dtype), width, n_bytes
-        self._file = path.open("r+b" if path.exists() else "w+b")
-        self._file.truncate(n_bytes)
-        self._file.seek(n_bytes)
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return (self.n_bytes - HEADER) // (self.dtype.itemsize * max(1, self.width))
-
-    def append(self, values: Any) -> None:
-        """Append rows.
-
-        values (Any): The rows; shape (n_rows, width), or (n_rows,) if ``width`` is 0.
-        """
-        rows: Any = np.ascontiguousarray(values, dtype=self.dtype)
-        if len(rows):
-            self._file.write(rows.reshape(-1).view(np.uint8))
-            self.n_bytes += rows.nbytes
-
-    def sync(self) -> None:
-        """Flush all rows, and wait until the disk has them."""
-        self._file.flush()
-        os.fsync(self._file.fileno())
-
-    def finish(self) -> None:
-        """Write the header, and close the file."""
-        shape = (self.n_rows, self.width) if self.width else (self.n_rows,)
-        about = {"descr": self.dtype.str, "fortran_order": False, "shape": shape}
-        self._file.seek(0)
-        write_array_header_1_0(self._file, about)
-        self.sync()
-        self._file.close()
-
-    def close(self) -> None:
-        """Close the file without writing its header."""
-        self._file.close()
 
 
 class MappedFolder:

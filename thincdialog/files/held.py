@@ -60,11 +60,11 @@ def held(place: Path, mode: int, is_folder: bool = False) -> Iterator[Path]:
             # last attempt works without a lock, because some file systems have no locks.
             if stack.enter_context(locked(path)) or not tries_left:
                 break
-            _remove(path)
+            remove_path(path)
         try:
             yield path
         finally:
-            _remove(path)
+            remove_path(path)
 
 
 def repair(parent: Path, names: str, is_ours: bool = False) -> None:
@@ -88,7 +88,7 @@ def repair(parent: Path, names: str, is_ours: bool = False) -> None:
             if is_left and name["old"] and not place.exists():
                 path.rename(place)
             elif is_left:
-                _remove(path)
+                remove_path(path)
 
 
 @contextmanager
@@ -122,7 +122,7 @@ def _lock(handle: int, path: Path, of_anyone: bool) -> bool:
     return is_same and is_plain and (of_anyone or facts.st_uid == os.geteuid())
 
 
-def _remove(path: Path) -> None:
+def remove_path(path: Path) -> None:
     """Remove a file or folder, and ignore errors."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)

@@ -14,7 +14,7 @@ from ..data import Tokenizer
 from ..data.tokenizers.tokenizer import load_tokenizer
 from ..errors import DataError
 from ..files.fingerprint import checksums, find_damage
-from ..files.growing_folder import MANIFEST, read_manifest
+from ..files.shard_folder import MANIFEST, read_manifest
 from ..files.whole_file import written_whole
 
 

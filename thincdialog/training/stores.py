@@ -37,7 +37,7 @@ from ..examples.mapped_tokens import MappedTokens
 from ..examples.split import Split
 from ..examples.store_writer import StoreWriter, keys_of
 from ..files.fingerprint import find_damage
-from ..files.growing_folder import read_manifest
+from ..files.shard_folder import read_manifest
 from ..files.whole_file import writing
 from ..messages import SPLITS
 from ..teachers import Teacher

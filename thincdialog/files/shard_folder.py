@@ -1,0 +1,189 @@
+"""Write a folder of arrays in shards, so that another process can continue after an interruption.
+
+Each shard is a file that is written completely or not at all. At the end, each array of the shards
+is joined into one file, and the folder with these files and a manifest is moved to its final path.
+"""
+
+import json
+from collections import Counter
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, Collection, Dict, Optional
+
+import numpy as np
+
+from ..errors import DataError, ModelError, OutputError
+from .array_file import append_rows, read_arrays, write_array, write_head
+from .fingerprint import checksums
+from .held import held, locked, remove_path
+from .json_file import write_json
+from .json_text import parse_json
+from .plain_file import read_plain
+from .whole_file import replace, sync
+
+MANIFEST = "manifest.json"
+BUILDING = ".building"
+# Version of the shards; shards of another version are deleted.
+FORMAT = 5
+# Array of each shard that has the facts about it, as JSON.
+_ABOUT = "about"
+
+
+class ShardFolder:
+    """Write a folder in shards, which are kept next to its final path until all are written.
+
+    folder (Path): The final path.
+    fingerprint (Any): Fingerprint of the inputs, as JSON. Shards with another fingerprint are
+        deleted.
+
+    n_shards (int): Number of shards written so far, by this process or an earlier one.
+    n_rows (Counter[str]): Number of rows of each array in these shards.
+    state (Any): State given with the last shard; None if there is no shard.
+    RAISES (OutputError): If another process writes a folder next to this one, or if the shards
+        cannot be written.
+    """
+
+    def __init__(self, folder: Path, fingerprint: Any):
+        self.folder, self.fingerprint = folder, fingerprint
+        self.shards = folder.with_name(f"{folder.name}{BUILDING}")
+        self._lock = ExitStack()
+        try:
+            self.shards.mkdir(parents=True, exist_ok=True)
+            is_locked = self._lock.enter_context(locked(folder.parent, of_anyone=True))
+        except OSError as error:
+            text = f"cannot be created: {error.strerror}. Give another folder."
+            raise OutputError(f"{folder}  {text}") from None
+        if not is_locked:
+            text = "is being written by another process, or cannot be locked"
+            hint = "wait until it is done, or give another folder"
+            raise OutputError(f"{folder}  {text}: {hint}.")
+        self.n_shards, self.n_rows, self.state = 0, Counter[str](), None
+        while self._path(self.n_shards).exists():
+            self.n_shards += 1
+        last = self._last()
+        if last is None:
+            self.n_shards = 0
+        else:
+            self.n_rows.update(last["n_rows"])
+            self.state = last["state"]
+        kept = set(map(self._path, range(self.n_shards)))
+        for path in set(self.shards.iterdir()) - kept:
+            remove_path(path)
+
+    def _path(self, number: int) -> Path:
+        return self.shards / f"{number:08}.npz"
+
+    def _last(self) -> Optional[Dict[str, Any]]:
+        """Return the facts about the last shard; None if it has another fingerprint or format."""
+        try:
+            found = read_arrays(self._path(self.n_shards - 1), [_ABOUT])
+            about = parse_json(found[_ABOUT].tobytes())
+        except (ModelError, LookupError, ValueError):
+            return None
+        head = {"format": FORMAT, "fingerprint": self.fingerprint}
+        return about if isinstance(about, dict) and {**about, **head} == about else None
+
+    def add(self, arrays: Dict[str, np.ndarray], state: Any = None) -> None:
+        """Write a shard.
+
+        arrays (Dict[str, np.ndarray]): The next rows of each array. All shards have arrays of the
+            same types.
+        state (Any): Position from which a later process can continue after this shard, as JSON.
+        RAISES (OSError): If it cannot be written.
+        """
+        n_rows = Counter(self.n_rows)
+        n_rows.update({name: len(rows) for name, rows in arrays.items()})
+        about = {"format": FORMAT, "fingerprint": self.fingerprint, "n_rows": n_rows}
+        text = json.dumps({**about, "state": state}).encode()
+        named: Any = {**arrays, _ABOUT: np.frombuffer(text, np.uint8)}
+        new = self.shards / "new"
+        with new.open("wb") as file:
+            np.savez(file, **named)
+        sync(new)
+        new.rename(self._path(self.n_shards))
+        sync(self.shards)
+        self.n_shards, self.n_rows, self.state = self.n_shards + 1, n_rows, state
+
+    def ends(self, name: str, lengths: np.ndarray, of: str) -> np.ndarray:
+        """Return the next rows of an array with the start of each slice of another array: the ends
+        of some slices, after the 0 with which the array begins.
+
+        name, of (str): Name of this array, and of the other array.
+        lengths (np.ndarray): Length of each slice, int64.
+        """
+        ends: np.ndarray = self.n_rows[of] + lengths.cumsum()
+        return ends if self.n_rows[name] else np.append(0, ends)
+
+    def read(self, number: int, names: Collection[str]) -> Dict[str, np.ndarray]:
+        """Read arrays of a shard.
+
+        names (Collection[str]): Their names; names that the shard does not have are left out.
+        RAISES (DataError): If the shard is damaged.
+        """
+        path = self._path(number)
+        try:
+            return read_arrays(path, names)
+        except ModelError:
+            raise DataError(path, "is damaged. Remove its folder and build it again.") from None
+
+    def column(self, name: str) -> np.ndarray:
+        """Return all rows of an array that every shard has."""
+        return np.concatenate([self.read(n, [name])[name] for n in range(self.n_shards)])
+
+    def finish(
+        self, manifest: Dict[str, Any], arrays: Dict[str, np.ndarray], gone: Any = ()
+    ) -> None:
+        """Join the shards, write the manifest, and move the folder to its final path.
+
+        manifest (Dict[str, Any]): Content of the manifest, except the fingerprint and the files.
+        arrays (Dict[str, np.ndarray]): Arrays to write instead of those of the shards.
+        gone (Collection[str]): Names of arrays of the shards that the folder does not need.
+        RAISES (OSError): If the folder cannot be written.
+        """
+        with held(self.folder, 0o777, is_folder=True) as new:
+            self._join(new, self.n_rows.keys() - arrays.keys() - set(gone))
+            for name, rows in arrays.items():
+                write_array(new / f"{name}.npy", rows)
+            files = checksums(new, sorted(new.iterdir()))
+            found = {"fingerprint": self.fingerprint, **manifest, "files": files}
+            write_json(new / MANIFEST, found)
+            for path in [*new.iterdir(), new]:
+                sync(path)
+            replace(new, self.folder)
+        remove_path(self.shards)
+        self.close()
+
+    def _join(self, folder: Path, names: Collection[str]) -> None:
+        with ExitStack() as stack:
+            files: Dict[str, Any] = {}
+            for number in range(self.n_shards):
+                for name, rows in self.read(number, names).items():
+                    if name not in files:
+                        file = (folder / f"{name}.npy").open("wb")
+                        files[name] = stack.enter_context(file)
+                        write_head(file, rows.dtype, (self.n_rows[name], *rows.shape[1:]))
+                    append_rows(files[name], rows)
+
+    def close(self) -> None:
+        """Release the lock. A later process can continue after the last shard."""
+        self._lock.close()
+
+
+def read_manifest(folder: Path) -> Optional[Dict[str, Any]]:
+    """Read the manifest of a folder. Return None if there is none.
+
+    RAISES (DataError): If the manifest is damaged.
+    """
+    path = folder / MANIFEST
+    try:
+        found = parse_json(read_plain(path))
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        text = f"cannot be read: {error.strerror}. Build the store again."
+        raise DataError(path, text) from None
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise DataError(path, "is damaged: not a JSON object. Build the store again.")
+    return found
