@@ -37,8 +37,7 @@ from thincdialog.cli.output import table
 from thincdialog.data import TextEncoder
 from thincdialog.data.token_writer import write_tokens
 from thincdialog.data.tokenizers import WordTokenizer
-from thincdialog.examples.mapped_store import MappedStore
-from thincdialog.examples.mapped_tokens import MappedTokens
+from thincdialog.examples.mapped_store import MappedStore, mapped_tokens
 from thincdialog.examples.memory_store import MemoryStore
 from thincdialog.examples.split import SHARD_SIZE
 from thincdialog.examples.store import collection_paused
@@ -128,10 +127,8 @@ def reading(folder: Path) -> None:
         ["(tokenizing itself)", f"{N / encoder.seconds:,.0f}", ""],
     ]  # fmt: skip
     print(table(rows))
-    manifest = read_manifest(folder / "tokens") or {}
-    tokens = MappedTokens(folder / "tokens", manifest, N, len(store.label_texts))
-    seconds, _ = cpu_seconds(tokens.check_numbers)
-    print(f"looked through for numbers out of range: {seconds:.2f} CPU-seconds\n")
+    seconds, tokens = cpu_seconds(lambda: mapped_tokens(folder / "tokens", store, tokenizer.n_ids))
+    print(f"opened, with a check for numbers out of range: {seconds:.2f} CPU-seconds\n")
     store.tokens[str(encoder.key)] = tokens
     encoder = TextEncoder(tokenizer, max_context=0, max_label=0)
     in_order = np.arange(N)
@@ -157,8 +154,7 @@ def reading(folder: Path) -> None:
 def slices(store: MappedStore, encoder: TextEncoder, rows: np.ndarray, size: int) -> None:
     """Read both texts of each example, one by one, as views."""
     (tokens,) = store.tokens.values()
-    whole = tokens.encoded(rows[:1], store.label_ids)
-    bounds, turns, entries, ids = whole[:4]
+    bounds, turns, entries, ids = tokens[:4]
     starts, lengths = entries[0], entries[1]
     label_ids, total = store.label_ids, 0
     for row in rows.tolist():

@@ -343,7 +343,7 @@ class TextEncoder:
         entries: np.ndarray = known[keys]
         if (entries == UNKNOWN).any():
             new = np.unique(keys[entries == UNKNOWN])
-            turns = list(zip((new & 1).tolist(), table.strings.take(new >> 1)))
+            turns = table.as_turns(new)
             is_held = table.is_held
             known[new] = store.add(*self.lay_out(turns)) if is_held else self._entries(store, turns)
             entries = known[keys]

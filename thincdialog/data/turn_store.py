@@ -96,7 +96,8 @@ class TurnStore:
         """Return the entry of each turn of a table (see ``Table.turns``), or ``UNKNOWN``; int32."""
         known = self._known_turns.get(table)
         if known is None:
-            known = np.full(2 * table.n_strings, UNKNOWN, dtype=np.int32)
+            # The last two are for rows without a text.
+            known = np.full(2 * table.n_strings + 2, UNKNOWN, dtype=np.int32)
             self._known_turns[table] = known
         return known
 

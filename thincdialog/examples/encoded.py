@@ -27,24 +27,6 @@ class Encoding(NamedTuple):
     has_speakers: bool
 
 
-class Tokens(NamedTuple):
-    """Hold token rows of the turns of a table.
-
-    key, history_size, has_speakers: See ``Encoding``.
-    keys (np.ndarray): The distinct turns, as in ``Table.turns``; int64.
-    entries (np.ndarray): For each turn its first row, the number of its rows, and the number of
-        its units; shape (3, n_keys), int64.
-    rows (np.ndarray): Token rows of all turns, int64.
-    """
-
-    key: str
-    history_size: int
-    has_speakers: bool
-    keys: np.ndarray
-    entries: np.ndarray
-    rows: np.ndarray
-
-
 class Encoded(NamedTuple):
     """Hold the tokens of examples as a ``TextEncoder`` would make them.
 
@@ -92,3 +74,12 @@ def side_by_side(parts: Sequence[Encoded]) -> Encoded:
         np.arange(len(bounds) - 1),
         np.concatenate(labels),
     )
+
+
+def with_equal_labels(found: Encoded, label_ids: np.ndarray) -> Encoded:
+    """Let equal labels have one entry.
+
+    label_ids (np.ndarray): Number of each example's label, equal for equal labels; shape (n,).
+    """
+    _, firsts, numbers = np.unique(label_ids, return_index=True, return_inverse=True)
+    return found._replace(labels=found.labels[firsts[numbers]])

@@ -8,7 +8,7 @@ from typing import Any, Dict, Iterator, List, Sequence, Tuple
 import numpy as np
 
 from ..messages import Message
-from .encoded import Encoded, side_by_side
+from .encoded import Encoded, side_by_side, with_equal_labels
 from .store import NO_LABEL, Store
 
 
@@ -63,12 +63,11 @@ class JoinedStore(Store):
         parts = list(self.by_part(rows))
         joined = side_by_side([part.encoded(key, own) for part, _, own in parts])
         order = np.concatenate([places for _, places, _ in parts]).argsort()
-        labels = joined.labels[order]
-        # A label that several tasks share gets a single entry.
-        _, firsts, numbers = np.unique(self.label_ids[rows], return_index=True, return_inverse=True)
-        return joined._replace(
-            conversations=joined.conversations[order], labels=labels[firsts[numbers]]
+        joined = joined._replace(
+            conversations=joined.conversations[order], labels=joined.labels[order]
         )
+        # Several tasks may share a label.
+        return with_equal_labels(joined, self.label_ids[rows])
 
     def message(self, row: int) -> Message:
         number = bisect_right(self.first_rows, row) - 1

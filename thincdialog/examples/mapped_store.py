@@ -7,10 +7,9 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple, cast
 
 import numpy as np
 
-from ..files.flat_array import MappedFolder
+from ..files.flat_array import CHUNK, MappedFolder
 from ..formats.context import BadData
 from .encoded import Encoded
-from .mapped_tokens import MappedTokens
 from .store import NO_LABEL
 from .strings import ChosenStrings, Strings
 from .table import ARRAY, JSON, Table
@@ -26,7 +25,8 @@ class MappedStore(Table):
     checksum (str): Checksum of the whole store.
     has_several_labels (bool): Whether some row has more than one label.
     bad (Dict[str, BadData]): For each file, the bad data left out when the store was built.
-    RAISES (DataError): If a file is missing, truncated, or not an array of the store.
+    RAISES (DataError): If a file is missing, truncated, or not an array of the store, or if a
+        number of a label or an episode is out of range.
     """
 
     is_mapped = True
@@ -49,26 +49,21 @@ class MappedStore(Table):
         self._fields = {name: self._of_rows(file) for name, file in manifest["fields"].items()}
         self.n_words = self._of_rows("n_words")
         labels = ChosenStrings(self.strings, files.array("labels", "i"))
-        self._numbered_labels = self._of_rows("label_ids"), labels
+        label_ids = self._of_rows("label_ids")
+        files.check("label_ids", label_ids, NO_LABEL, len(labels) - 1)
+        self._numbered_labels = label_ids, labels
         self.starts: Sequence[int] = range(self.n_rows + 1)
         if manifest["episodes"] != self.n_rows:
-            self.starts = files.bounds("starts", self.n_rows)  # type: ignore[assignment]
-        self.tokens: Dict[str, MappedTokens] = {}
+            starts = files.bounds("starts", self.n_rows)
+            files.check("starts", starts, 0, self.n_rows, rise=1)
+            self.starts = starts  # type: ignore[assignment]
+        self.tokens: Dict[str, Encoded] = {}
 
     def _of_rows(self, name: str) -> np.ndarray:
         column = self._files.array(name, "i")
         if len(column) != self.n_rows:
             raise self._files.damaged(name, f"{len(column):,} rows")
         return column
-
-    # --- tokens ---------------------------------------------------------------------------
-
-    @property
-    def encoder_keys(self) -> Sequence[str]:  # type: ignore[override]
-        return list(self.tokens)
-
-    def encoded(self, key: str, rows: np.ndarray) -> Encoded:
-        return self.tokens[key].encoded(rows, self.label_ids)
 
     # --- cells ----------------------------------------------------------------------------
 
@@ -120,16 +115,6 @@ class MappedStore(Table):
         order = np.argsort(-counts, kind="stable")[:most]
         return [texts[number] for number in order.tolist()]
 
-    def check_numbers(self) -> None:
-        """Check that all numbers used as an index into another array are in range.
-
-        RAISES (DataError): If a number is out of range.
-        """
-        most = len(self.label_texts) - 1
-        self._files.check("label_ids", self.label_ids, NO_LABEL, most)
-        if isinstance(self.starts, np.ndarray):
-            self._files.check("starts", self.starts, 0, self.n_rows, rise=1)
-
 
 class _MappedStrings(Strings):
     """Read the strings of a store on disk, each on access."""
@@ -158,3 +143,37 @@ class _MappedStrings(Strings):
 
     def take(self, numbers: np.ndarray) -> List[str]:
         return list(map(self.__getitem__, numbers.tolist()))
+
+
+def mapped_tokens(folder: Path, store: MappedStore, n_ids: int) -> Encoded:
+    """Map the tokens of a store into memory. The first entries are the store's labels, in their
+    order; the entries of turns follow.
+
+    folder (Path): Folder of the tokens.
+    n_ids (int): Number of ids of the tokenizer.
+    RAISES (DataError): If a file is missing, truncated, or not an array of tokens, or if a number
+        is out of range, because kernels do not check their indices.
+    """
+    files = MappedFolder(folder)
+    check, turns = files.check, files.array("turns", "i")
+    bounds = files.bounds("bounds", len(turns))
+    entries, tokens = files.array("entries", "i", 3).T, files.array("tokens", "iu")
+    firsts, lengths, units = entries
+    if len(bounds) != store.n_rows + 1:
+        raise files.damaged("bounds", f"{len(bounds):,} rows")
+    if len(firsts) < len(store.label_texts):
+        raise files.damaged("entries", f"{len(firsts):,} rows")
+    check("bounds", bounds, 0, len(turns), rise=0)
+    check("turns", turns, 0, len(firsts) - 1)
+    ids = tokens
+    if ids.dtype.itemsize == 8:  # Each value is an id and a segment.
+        ids, segments = ids.view(np.int32).reshape(-1, 2).T
+        check("tokens", segments, 0)
+    check("tokens", ids, 0, n_ids - 1)
+    check("entries", firsts, 0, len(tokens))
+    check("entries", lengths, 1, len(tokens))
+    check("entries", units, 0)
+    for start in range(0, len(firsts), CHUNK):
+        some = slice(start, start + CHUNK)
+        check("entries", firsts[some] + lengths[some], 0, len(tokens))
+    return Encoded(bounds, turns, entries, tokens, np.arange(0), store.label_ids)

@@ -8,7 +8,7 @@ from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple
 import numpy as np
 
 from ..messages import PARTNER, SELF, Message
-from .encoded import Encoded, Encoding, Tokens
+from .encoded import Encoded, Encoding, side_by_side, with_equal_labels
 from .first_sight import by_first_sight
 from .numbering import Numbering
 from .slices import slice_places
@@ -39,7 +39,8 @@ class MemoryStore(Table):
         self._values, self._list_starts = array("i"), array("q", [0])
         self._others: List[Any] = []
         self._ids = Strings()
-        self._tokens: List[Optional[Tokens]] = []
+        # Tokens of the pieces that the store was made of, by the keys of their encoders.
+        self._pieces: List[Dict[str, Encoded]] = []
         # While the store grows: the numbers of its strings, and the newest rows as they were given.
         self._numbers: Optional[Numbering] = None
         self._given: List[Dict[str, Any]] = []
@@ -104,12 +105,8 @@ class MemoryStore(Table):
         self._ids.extend_from(store._ids, first_id, last_id)
         starts = np.asarray(store.starts)[first + 1 : last + 1]
         self.starts.frombytes((starts - begin + self._n_packed).tobytes())
-        for part in store._tokens or [None]:
-            if part is not None:
-                own = numbers[part.keys >> 1] != NONE
-                keys = 2 * numbers[part.keys[own] >> 1] + (part.keys[own] & 1)
-                part = part._replace(keys=keys, entries=part.entries[:, own])
-            self._tokens.append(part)
+        rows = np.arange(begin, end)
+        self._pieces.append({key: store.encoded(key, rows) for key in store.tokens})
         self._pack()
 
     def fill(self, name: str, value: Any) -> None:
@@ -242,62 +239,37 @@ class MemoryStore(Table):
         found[has_label], firsts = by_first_sight(labels)
         return found, ChosenStrings(self.strings, labels[firsts])
 
-    def label_turns(self, ids: np.ndarray) -> Optional[np.ndarray]:
-        """Return labels as turns of the agent, numbered as in ``turns``, int64; None if the labels
-        of some row are not a list of strings.
-
-        ids (np.ndarray): Numbers of the labels in ``label_texts``.
-        """
-        texts = self.label_texts
-        return 2 * texts.numbers[ids] + SELF if isinstance(texts, ChosenStrings) else None
-
     # --- tokens ---------------------------------------------------------------------------
 
     def tokenize(self, encoding: Encoding) -> None:
         """Tokenize all turns and first labels, so that ``encoded`` can return their tokens. Does
         nothing if ``turns`` or ``first_labels`` returns None for the rows."""
-        found = self._keys(encoding.history_size, encoding.has_speakers)
-        if found is not None and self.n_examples:
-            turns, _, labels = found
-            keys = _distinct(np.concatenate((turns, labels[labels >= 0])))
-            texts = self.strings.take(keys >> 1)
-            rows, lengths, units = encoding.lay_out(list(zip((keys & 1).tolist(), texts)))
-            entries = np.stack((lengths.cumsum() - lengths, lengths, units))
-            self._tokens = [Tokens(encoding.key, *encoding[2:], keys, entries, rows)]
-
-    def _keys(self, history_size: int, has_speakers: bool) -> Any:
-        turns, labels = self.turns(slice(None), history_size, has_speakers), self.first_labels()
-        return None if turns is None or labels is None else (*turns, 2 * labels + 1)
+        found = self.turns(slice(None), encoding.history_size, encoding.has_speakers)
+        labels = self.first_labels()
+        if found is None or labels is None or not self.n_examples:
+            return
+        turns, n_turns = found
+        labels = np.where(labels == NO_LABEL, turns[0], 2 * labels + SELF)
+        keys = np.concatenate((turns, labels))
+        numbers, entries, tokens = self.tokenized(keys, encoding)
+        made = Encoded(
+            np.append(0, n_turns.cumsum()),
+            numbers[: len(turns)].astype(np.int32),
+            entries,
+            tokens,
+            np.arange(len(labels)),
+            numbers[len(turns) :],
+        )
+        self._pieces = [{encoding.key: made}]
 
     @cached_property
-    def _ready(self) -> Optional[Encoded]:
-        """The tokens of all rows; None unless all rows were tokenized with the same encoding."""
-        parts = [part for part in self._tokens if part is not None]
-        if not parts or len(parts) < len(self._tokens) or len({part.key for part in parts}) > 1:
-            return None
-        found = self._keys(parts[0].history_size, parts[0].has_speakers)
-        if found is None:
-            return None
-        turns, n_turns, labels = found
-        keys, places = np.unique(np.concatenate([part.keys for part in parts]), return_index=True)
-        first_rows = accumulate((len(part.rows) for part in parts), initial=0)
-        entries = [part.entries + [[first], [0], [0]] for part, first in zip(parts, first_rows)]
-        return Encoded(
-            np.append(0, n_turns.cumsum()),
-            np.searchsorted(keys, turns).astype(np.int32),
-            np.concatenate(entries, axis=1)[:, places],
-            np.concatenate([part.rows for part in parts]),
-            np.arange(len(labels)),
-            np.searchsorted(keys, labels),
-        )
-
-    @property
-    def encoder_keys(self) -> Sequence[str]:  # type: ignore[override]
-        return [part.key for part in self._tokens[:1] if part and self._ready]
-
-    def encoded(self, key: str, rows: np.ndarray) -> Encoded:
-        assert self._ready is not None
-        return self._ready._replace(conversations=rows, labels=self._ready.labels[rows])
+    def tokens(self) -> Dict[str, Encoded]:  # type: ignore[override]
+        """The tokens of all rows, if all pieces were tokenized with the same encoding."""
+        keys = set.intersection(*map(set, self._pieces)) if self._pieces else ()
+        if len(self._pieces) == 1:
+            return self._pieces[0]
+        joined = {key: side_by_side([piece[key] for piece in self._pieces]) for key in keys}
+        return {key: with_equal_labels(found, self.label_ids) for key, found in joined.items()}
 
 
 def _distinct(numbers: np.ndarray) -> np.ndarray:

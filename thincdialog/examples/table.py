@@ -4,14 +4,15 @@ The number of a cell is ``8 * n + kind``, or -1 if the example lacks the field. 
 whether n is the number of a string, of a list of strings, of a list of turns, or of another value.
 """
 
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Collection, Dict, List, Optional, Tuple
 
 import numpy as np
 
-from ..messages import Message
+from ..messages import SELF, Message, Turn
+from .encoded import Encoded, Encoding
 from .slices import slice_places
 from .store import NO_LABEL, Store
-from .strings import Strings
+from .strings import ChosenStrings, Strings
 
 # Kinds of cells: a string; a list of one string; a list of strings; a list of turns; any other
 # value, in memory. An item of a list is 2 * n, or 2 * n + 1 for a turn of the agent, where n is the
@@ -33,14 +34,25 @@ class Table(Store):
     strings (Strings): The distinct strings.
     list_values (np.ndarray): Items of all lists, one list after the other.
     list_starts (np.ndarray): Start of each list in ``list_values``, and the end of the last list.
+    tokens (Dict[str, Encoded]): For each key of an encoder, the tokens of all rows.
     """
 
     strings: Strings
     list_values: np.ndarray
     list_starts: np.ndarray
+    tokens: Dict[str, Encoded]
 
     def __init__(self) -> None:
         self._known_lists: Dict[int, List[str]] = {}
+
+    @property
+    def encoder_keys(self) -> Collection[str]:  # type: ignore[override]
+        return list(self.tokens)
+
+    def encoded(self, key: str, rows: np.ndarray) -> Encoded:
+        found = self.tokens[key]
+        labels = found.labels.take(rows).astype(np.int64, copy=False)
+        return found._replace(conversations=rows, labels=labels)
 
     def column(self, name: str) -> Optional[np.ndarray]:
         """Return the numbers of all cells of a field; None if no row has the field."""
@@ -123,10 +135,11 @@ class Table(Store):
             as turns of the agent.
         RETURNS (Optional[Tuple[np.ndarray, np.ndarray]]): The turns of all rows, each as twice the
             number of its string, plus 1 for a turn of the agent; and the number of turns of each
-            row; int64. None if a row lacks a text, or has a context that is not a list of turns.
+            row; int64. A row without a text has the empty string as its text, with the number -1.
+            None if a row has a context that is not a list of turns.
         """
         texts, contexts = self.column("text"), self.column("context")
-        codes = np.full(1, NO_CELL) if texts is None else texts[rows]
+        codes = (np.full(self.n_examples, NO_CELL) if texts is None else texts)[rows]
         starts = np.zeros(len(codes), dtype=np.int64)
         ends = starts.copy()
         if contexts is not None and history_size != 1:
@@ -137,7 +150,7 @@ class Table(Store):
                 return None
             starts[has_context] = self.list_starts[lists >> BITS]
             ends[has_context] = self.list_starts[(lists >> BITS) + 1]
-        if (codes & KIND != STRING).any():
+        if ((codes & KIND != STRING) & (codes != NO_CELL)).any():
             return None
         if history_size > 0:
             starts = np.maximum(starts, ends - (history_size - 1))
@@ -150,3 +163,29 @@ class Table(Store):
         if not has_speakers:
             turns |= 1
         return turns, n_turns
+
+    def label_turns(self, ids: np.ndarray) -> Optional[np.ndarray]:
+        """Return labels as turns of the agent, numbered as in ``turns``, int64; None if the labels
+        of some row are not a list of strings.
+
+        ids (np.ndarray): Numbers of the labels in ``label_texts``.
+        """
+        texts = self.label_texts
+        return 2 * texts.numbers[ids] + SELF if isinstance(texts, ChosenStrings) else None
+
+    def as_turns(self, numbers: np.ndarray) -> List[Turn]:
+        """Return turns by their numbers (see ``turns``), which are distinct and ascending."""
+        texts = self.strings.take(numbers[numbers >= 0] >> 1)
+        return list(zip((numbers & 1).tolist(), [""] * (len(numbers) - len(texts)) + texts))
+
+    def tokenized(
+        self, turns: np.ndarray, encoding: Encoding
+    ) -> Tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Tokenize turns (see ``turns``), equal ones once.
+
+        RETURNS (Tuple[np.ndarray, np.ndarray, np.ndarray]): The entry of each turn; and the entries
+            and the token rows, as in ``Encoded``.
+        """
+        distinct, numbers = np.unique(turns, return_inverse=True)
+        rows, lengths, units = encoding.lay_out(self.as_turns(distinct))
+        return numbers, np.stack((lengths.cumsum() - lengths, lengths, units)), rows

@@ -32,8 +32,8 @@ from urllib.parse import quote
 from ..data.text_encoder import TextEncoder
 from ..data.token_writer import CarryOut, write_tokens
 from ..errors import ConfigError, DataError, Problem
-from ..examples.mapped_store import MappedStore
-from ..examples.mapped_tokens import MappedTokens
+from ..examples.encoded import Encoded
+from ..examples.mapped_store import MappedStore, mapped_tokens
 from ..examples.split import Split
 from ..examples.store_writer import StoreWriter, keys_of
 from ..files.fingerprint import find_damage
@@ -280,32 +280,22 @@ def _left_out(data: Split, writer: StoreWriter) -> Dict[str, Sequence[Any]]:
 
 
 def _open_store(folder: Path) -> MappedStore:
-    """Open the store in a folder, and check its numbers.
+    """Open the store in a folder.
 
     RAISES (DataError): If the store is damaged.
     """
     try:
-        store = MappedStore(folder, read_manifest(folder) or {})
+        return MappedStore(folder, read_manifest(folder) or {})
     except _NO_MANIFEST:
         raise _damaged_manifest(folder) from None
-    store.check_numbers()
-    return store
 
 
-def _open_tokens(folder: Path, store: MappedStore, encoder: TextEncoder) -> MappedTokens:
-    """Open the tokens of a store, and check their numbers.
+def _open_tokens(folder: Path, store: MappedStore, encoder: TextEncoder) -> Encoded:
+    """Open the tokens of a store.
 
     RAISES (DataError): If the tokens are damaged.
     """
-    try:
-        manifest = read_manifest(folder) or {}
-        tokens = MappedTokens(folder, manifest, store.n_rows, len(store.label_texts))
-        if tokens.n_ids != encoder.tokenizer.n_ids:
-            raise ValueError
-    except _NO_MANIFEST:
-        raise _damaged_manifest(folder) from None
-    tokens.check_numbers()
-    return tokens
+    return mapped_tokens(folder, store, encoder.tokenizer.n_ids)
 
 
 def _manifest_to_use(
