@@ -1,5 +1,6 @@
 """Stored tokens: an encoder gives the same results for them as for the texts."""
 
+import random
 from importlib.util import find_spec
 
 import numpy as np
@@ -89,6 +90,31 @@ def test_stored_tokens_give_the_same_results_as_texts(settings, parts, data):
         for texts in [], TEXTS[2:], ["unseen words", TEXTS[1], TEXTS[0], TEXTS[1]]:
             packed = [arrays(encoder.pack(batch, texts, n_segments=2)) for batch in batches]
             assert packed[0] == packed[1]
+
+
+@pytest.mark.parametrize("history_size, speaker_tokens", [(-1, False), (2, True)])
+@pytest.mark.parametrize("cuts", [[(0, 9)], [(4, 9)], [(0, 9), (2, 6), (1, 1), (5, 9)]])
+def test_tokens_of_pieces_give_the_same_results_as_texts(cuts, history_size, speaker_tokens):
+    settings = {"history_size": history_size, "speaker_tokens": speaker_tokens}
+    encoder, other = make_encoder(**settings), make_encoder(**settings)
+    plain, ready = MemoryStore(is_held=False), MemoryStore(is_held=False)
+    rng = random.Random(0)
+    for first, last in cuts:
+        part, tokenized = MemoryStore(is_held=False), MemoryStore(is_held=False)
+        for number in range(9):
+            context = [(rng.randrange(2), rng.choice(TEXTS)) for _ in range(rng.randrange(4))]
+            cells = {"id": str(number), "context": context, "labels": [rng.choice(TEXTS)]}
+            cells.update({"text": rng.choice(TEXTS)} if rng.random() < 0.8 else {})
+            for store in part, tokenized:
+                store.append([Message(cells)])
+        tokenized.tokenize(encoder.encoding)
+        plain.extend(part, first, last)
+        ready.extend(tokenized, first, last)
+    assert list(ready.encoder_keys) == [encoder.key]
+    batches = [Batch(store, np.arange(store.n_examples)[::-1]) for store in (plain, ready)]
+    for ask in ("context_lengths", "label_lengths", "contexts", "pairs"):
+        wanted, found = getattr(other, ask)(batches[0]), getattr(encoder, ask)(batches[1])
+        assert arrays([wanted]) == arrays([found])
 
 
 def test_key_depends_only_on_settings_that_change_the_tokens():

@@ -107,6 +107,7 @@ class MemoryStore(Table):
         self.starts.frombytes((starts - begin + self._n_packed).tobytes())
         rows = np.arange(begin, end)
         self._pieces.append({key: store.encoded(key, rows) for key in store.tokens})
+        self.__dict__.pop("tokens", None)  # They are joined when they are needed.
         self._pack()
 
     def fill(self, name: str, value: Any) -> None:
@@ -260,14 +261,13 @@ class MemoryStore(Table):
             np.arange(len(labels)),
             numbers[len(turns) :],
         )
-        self._pieces = [{encoding.key: made}]
+        self.tokens = {encoding.key: made}
+        self._pieces = [self.tokens]
 
     @cached_property
     def tokens(self) -> Dict[str, Encoded]:  # type: ignore[override]
         """The tokens of all rows, if all pieces were tokenized with the same encoding."""
         keys = set.intersection(*map(set, self._pieces)) if self._pieces else ()
-        if len(self._pieces) == 1:
-            return self._pieces[0]
         joined = {key: side_by_side([piece[key] for piece in self._pieces]) for key in keys}
         return {key: with_equal_labels(found, self.label_ids) for key, found in joined.items()}
 
