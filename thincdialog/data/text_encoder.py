@@ -255,10 +255,6 @@ class TextEncoder:
             if texts:
                 found = side_by_side([found, self._look_up((), texts)])
         else:
-            if batches and batches[0].store.is_mapped:  # Nothing about its rows is cached.
-                batches, labels = [], _labels_of(labels)
-                if isinstance(conversations, Batch):
-                    conversations = conversations.turns(self.history_size)
             is_held = any(batch.store.is_held for batch in batches)
             store = self._kept if is_held else self._passing
             with store.lock:

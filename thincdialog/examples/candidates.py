@@ -68,7 +68,7 @@ class WithCandidates(Store):
         self.store, self.sampler = store, sampler
         self.starts, self.is_held = store.starts, store.is_held
         self.names = list(dict.fromkeys([*store.names, "label_candidates"]))
-        self.encoder_keys, self.is_mapped = store.encoder_keys, store.is_mapped
+        self.encoder_keys = store.encoder_keys
 
     def encoded(self, key: str, rows: np.ndarray) -> Encoded:
         return self.store.encoded(key, rows)

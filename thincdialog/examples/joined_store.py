@@ -25,7 +25,6 @@ class JoinedStore(Store):
         self.first_rows = list(accumulate((part.n_examples for part in parts), initial=0))
         self.names = list(dict.fromkeys(name for part in parts for name in part.names))
         self.is_held = all(part.is_held for part in parts)
-        self.is_mapped = any(part.is_mapped for part in parts)
         of_parts = [frozenset(part.encoder_keys) for part in parts]
         self.encoder_keys = frozenset.intersection(*of_parts)
 
@@ -100,7 +99,7 @@ class ChosenRows(Store):
     def __init__(self, store: Store, rows: np.ndarray):
         self.store, self.rows = store, rows
         self.names, self.starts = store.names, range(len(rows) + 1)
-        self.encoder_keys, self.is_mapped = store.encoder_keys, store.is_mapped
+        self.encoder_keys = store.encoder_keys
 
     def cells(self, name: str, rows: np.ndarray) -> List[Any]:
         return self.store.cells(name, self.rows[rows])

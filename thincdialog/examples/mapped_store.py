@@ -12,7 +12,7 @@ from ..formats.context import BadData
 from .encoded import Encoded
 from .store import NO_LABEL
 from .strings import ChosenStrings, Strings
-from .table import ARRAY, JSON, Table
+from .table import ARRAY, JSON, KIND, STRINGS, Table
 
 
 class MappedStore(Table):
@@ -23,13 +23,12 @@ class MappedStore(Table):
     manifest (Dict[str, Any]): Content of its manifest.
     n_rows (int): Number of examples.
     checksum (str): Checksum of the whole store.
-    has_several_labels (bool): Whether some row has more than one label.
     bad (Dict[str, BadData]): For each file, the bad data left out when the store was built.
     RAISES (DataError): If a file is missing, truncated, or not an array of the store, or if a
         number of a label or an episode is out of range.
     """
 
-    is_mapped = True
+    is_held = False
 
     def __init__(self, folder: Path, manifest: Dict[str, Any]):
         super().__init__()
@@ -41,7 +40,6 @@ class MappedStore(Table):
         self.list_values = files.array("lists", "i")
         self.list_starts = files.bounds("lists.starts", len(self.list_values))
         self.names = list(manifest["fields"])
-        self.has_several_labels: bool = manifest["has_several_labels"]
         self.bad = {
             path: BadData(path, *cast(Any, [*map(int, found[:4]), *found[4:]]))
             for path, found in manifest.get("left_out", {}).items()
@@ -101,16 +99,19 @@ class MappedStore(Table):
 
     # --- properties of all rows -------------------------------------------------------------
 
-    def frequent_labels(self, most: int) -> List[str]:
-        """Return the distinct first labels, the most frequent first; equally frequent labels are
-        in the order of first occurrence.
+    def frequent_labels(self, most: int) -> Optional[List[str]]:
+        """Return the distinct labels, the most frequent first; equally frequent labels are in the
+        order of first occurrence. None if the labels of some row are not one label.
 
         most (int): Maximum number of labels to return.
         """
-        texts = self.label_texts
+        texts, column = self.label_texts, self._fields.get("labels", self.label_ids[:0])
         counts = np.zeros(len(texts), dtype=np.int32)
         for start in range(0, self.n_rows, 1 << 20):
-            ids = self.label_ids[start : start + (1 << 20)]
+            some = slice(start, start + (1 << 20))
+            if (column[some] & KIND == STRINGS).any():
+                return None
+            ids = self.label_ids[some]
             np.add.at(counts, ids[ids != NO_LABEL], 1)
         order = np.argsort(-counts, kind="stable")[:most]
         return [texts[number] for number in order.tolist()]

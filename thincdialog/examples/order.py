@@ -197,10 +197,9 @@ class Order:
 
         most (int): Maximum number of labels to return.
         """
-        built = self.data.built_store
-        if built is not None and self.picked is None and not built.has_several_labels:
-            return built.frequent_labels(most)
-        return most_frequent(self.all_labels(), most)
+        built = self.data.built_store if self.picked is None else None
+        found = None if built is None else built.frequent_labels(most)
+        return most_frequent(self.all_labels(), most) if found is None else found
 
     def _whole(self) -> Iterator[Tuple[Store, np.ndarray]]:
         """Yield all episodes in the order of the data, store by store."""

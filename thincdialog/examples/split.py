@@ -384,9 +384,10 @@ class Split:
         beginning, n_read = MemoryStore(), 0
         try:
             for block in blocks:
-                n_missing = BEGINNING - beginning.n_episodes
-                for episode in islice(_episodes_of(block.store), n_missing):
-                    beginning.append(episode)
+                store: Any = block.store
+                n = min(BEGINNING - beginning.n_episodes, store.n_episodes)
+                if n:
+                    beginning.extend(store, 0, n)
                 n_read += len(block.order)
                 yield block
             self.is_short = beginning.n_episodes == n_read > 0
@@ -466,7 +467,7 @@ class Split:
         if classes is None:
             return
         labelled: Iterable[Tuple[str, Sequence[str]]] = ()
-        if store.is_mapped:  # There may be too many rows to read them all.
+        if isinstance(store, MappedStore):  # There may be too many rows to read them all.
             labelled = (("", [label]) for label in store.label_texts)
         elif not getattr(self.source, "compares_labels", False):
             labelled = zip(store.all_cells("id"), store.all_cells("labels"))

@@ -48,10 +48,8 @@ class Store(Contract):
     names (Sequence[str]): Names of the fields that any row has. Labels are in the field `labels`.
     starts (Sequence[int]): Number of the first row of each episode, followed by the number of
         rows.
-    is_held (bool): Whether the store is used for the whole run, so that agents may cache data
+    is_held (bool): Whether the store is in memory for the whole run, so that agents may cache data
         about its rows.
-    is_mapped (bool): Whether the store is on disk and may be larger than memory, so that nothing
-        about its rows is cached.
     encoder_keys (Collection[str]): Keys of the encoders whose tokens the store has.
     """
 
@@ -70,7 +68,6 @@ class Store(Contract):
     names: Sequence[str]
     starts: Sequence[int]
     is_held: bool = True
-    is_mapped: bool = False
     encoder_keys: Collection[str] = ()
 
     def cells(self, name: str, rows: np.ndarray) -> List[Any]:

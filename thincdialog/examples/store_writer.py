@@ -29,8 +29,7 @@ class StoreWriter:
 
     def __init__(self, folder: Path, fingerprint: Any):
         self.files = ShardFolder(folder, fingerprint)
-        state = self.files.state or {"fields": [], "has_several_labels": False, "next": None}
-        self._has_several_labels: bool = state["has_several_labels"]
+        state = self.files.state or {"fields": [], "next": None}
         self._fields: List[str] = state["fields"]
         self.next: Any = state["next"]
 
@@ -70,11 +69,8 @@ class StoreWriter:
         has_label = store.label_ids != NO_LABEL
         label_ids = np.where(has_label, store.label_ids + n["labels"], NO_LABEL)
         arrays["label_ids"] = label_ids.astype("<i4")
-        several = (labels for labels in store.all_cells("labels") if labels and len(labels) > 1)
-        self._has_several_labels = self._has_several_labels or any(several)
+        self.files.add(arrays, {"fields": fields, "next": next})
         self.next = next
-        about = {"fields": fields, "has_several_labels": self._has_several_labels}
-        self.files.add(arrays, {**about, "next": next})
 
     def repeated_keys(self) -> np.ndarray:
         """Return the keys (see ``keys_of``) that the ids of several rows have. This takes 9 bytes
@@ -98,7 +94,6 @@ class StoreWriter:
             "examples": self.n_rows,
             "episodes": n_episodes,
             "labels": len(firsts),
-            "has_several_labels": self._has_several_labels,
             "fields": {field: column_name(n, field) for n, field in enumerate(self._fields)},
         }
         gone = ["label_keys", "id_keys"] + ["starts"] * (n_episodes == self.n_rows)
