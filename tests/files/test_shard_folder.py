@@ -35,17 +35,25 @@ def test_shard_folder_continues_after_the_last_whole_shard(tmp_path, n_lost):
         written(tmp_path / "store", number, number, state=number)
     building = tmp_path / "store.building"
     (building / "new").write_bytes(b"more")
-    for path in sorted(building.glob("*.npz"))[-n_lost - 1 : -1]:
+    for path in sorted(building.glob("*.npz"))[3 - n_lost :]:
         path.unlink()
     with closing(ShardFolder(tmp_path / "store", "a fingerprint")) as folder:
-        kept = 3 if not n_lost else 2 - n_lost
-        assert folder.n_shards == kept and folder.state == (kept - 1 if kept else None)
-        assert folder.n_rows["numbers"] == 2 * kept and len(list(building.iterdir())) == kept
+        kept = 3 - n_lost
+        assert folder.state == kept - 1 and folder.n_rows["numbers"] == 2 * kept
+        assert sorted(building.iterdir()) == folder.paths and len(folder.paths) == kept
         folder.add(numbers(5))
         folder.finish({"about": 7}, {})
     wanted = [number for number in range(kept) for _ in range(2)] + [5]
     assert np.load(tmp_path / "store" / "numbers.npy").tolist() == wanted
     assert [path.name for path in tmp_path.iterdir()] == ["store"]
+
+
+def test_shard_folder_starts_from_scratch_if_a_shard_is_missing(tmp_path):
+    for number in range(3):
+        written(tmp_path / "store", number, state=number)
+    (tmp_path / "store.building" / "00000001.npz").unlink()
+    with closing(ShardFolder(tmp_path / "store", "a fingerprint")) as folder:
+        assert folder.state is None and not list(folder.shards.iterdir())
 
 
 @pytest.mark.parametrize("damage", ["fingerprint", "format", "cut", "pipe"])

@@ -249,13 +249,19 @@ class TextEncoder:
         RETURNS (Encoded): The conversations, and the entries of the labels and then of the further
             replies.
         """
-        batches = [each for each in (conversations, labels) if isinstance(each, Batch)]
-        if batches and batches[0].store.encoder_keys and self.key in batches[0].store.encoder_keys:
-            found = self._look_up_ready(batches[0], conversations, labels)
+        batch: Any = labels if isinstance(labels, Batch) else conversations
+        key, examples = self.key, batch.store if isinstance(batch, Batch) else None
+        if examples is not None and key is not None and key in examples.encoder_keys:
+            found = examples.encoded(key, batch.rows)
+            # The labels are those of a batch that begins with the conversations.
+            found = found._replace(
+                conversations=found.conversations[: len(conversations)],
+                labels=found.labels[: len(labels)],
+            )
             if texts:
                 found = side_by_side([found, self._look_up((), texts)])
         else:
-            is_held = any(batch.store.is_held for batch in batches)
+            is_held = examples is not None and examples.is_held
             store = self._kept if is_held else self._passing
             with store.lock:
                 store.trim()
@@ -277,21 +283,6 @@ class TextEncoder:
             of_replies = [known.setdefault(text, entry) for text, entry in replies]
             found = found._replace(labels=np.array(of_replies, dtype=np.int64))
         return found
-
-    def _look_up_ready(self, batch: Batch, conversations: Contexts, labels: Replies) -> Encoded:
-        """Do the same for a batch whose store has its tokens.
-
-        conversations (Contexts): The batch, or nothing.
-        labels (Replies): The batch, its ``choices`` (which begin with its rows), or nothing.
-        """
-        assert self.key is not None
-        labelled = labels if isinstance(labels, Batch) else batch
-        found = batch.store.encoded(self.key, labelled.rows)
-        n_rows = len(batch.rows) if isinstance(conversations, Batch) else 0
-        n_labels = len(labelled.rows) if isinstance(labels, Batch) else 0
-        return found._replace(
-            conversations=found.conversations[:n_rows], labels=found.labels[:n_labels]
-        )
 
     # The caller of the following methods holds the store's lock.
 

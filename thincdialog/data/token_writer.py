@@ -55,7 +55,7 @@ def write_tokens(
             (what, first, min(first + CHUNK, size))
             for what, size in sizes.items()
             for first in range(0, size, CHUNK)
-        ][files.n_shards :]
+        ][len(files.paths) :]
         make_work = partial(_tokenizing, store.folder, encoding, kind)
         with closing(carry_out(spans, make_work, f"tokenizes {store.folder.parent}")) as all_made:
             for (what, _, last), made in zip(spans, all_made):

@@ -1,9 +1,10 @@
 """A store on disk that is mapped into memory, and may be larger than memory."""
 
 import json
+from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Sequence, Tuple, cast
+from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple, cast
 
 import numpy as np
 
@@ -122,28 +123,32 @@ class _MappedStrings(Strings):
 
     def __init__(self, files: MappedFolder):
         content: Any = files.array("strings", "u")
-        self._files, self._content = files, memoryview(content)
-        self._starts = files.bounds("strings.starts", len(content))
-        self._n_strings = len(self._starts) - 1
+        starts = files.bounds("strings.starts", len(content))
+        files.check("strings.starts", starts, 0, rise=0)
+        super().__init__(memoryview(content), starts)
+        self._files = files
 
     def __getitem__(self, number: int) -> str:
-        try:
-            return str(self._slice(number), "utf-8", "surrogatepass")
-        except UnicodeDecodeError:
-            raise self._files.damaged("strings", f"string {number}") from None
-
-    def _slice(self, number: int) -> Any:
-        if 0 <= number < self._n_strings:
-            start, end = self._starts.item(number), self._starts.item(number + 1)
-            if 0 <= start <= end <= len(self._content):
-                return self._content[start:end]
-        raise self._files.damaged("strings", f"string {number}")
+        with self._checked(number):
+            return super().__getitem__(number)
 
     def encoded(self, number: int) -> bytes:
-        return bytes(self._slice(number))
+        with self._checked(number):
+            return super().encoded(number)
 
     def take(self, numbers: np.ndarray) -> List[str]:
-        return list(map(self.__getitem__, numbers.tolist()))
+        with self._checked(numbers.min(initial=0)):
+            return super().take(numbers)
+
+    @contextmanager
+    def _checked(self, least: int) -> Iterator[None]:
+        """Raise an error if a string is damaged, or if the lowest number is negative."""
+        try:
+            if least < 0:
+                raise IndexError
+            yield
+        except (IndexError, UnicodeDecodeError):
+            raise self._files.damaged("strings", "a number out of range, or no UTF-8") from None
 
 
 def mapped_tokens(folder: Path, store: MappedStore, n_ids: int) -> Encoded:

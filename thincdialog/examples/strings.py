@@ -10,18 +10,22 @@ _CHUNK = 4096
 
 
 class Strings:
-    """Hold strings in one array of bytes, numbered from 0."""
+    """Hold strings in one array of bytes, numbered from 0.
 
-    def __init__(self) -> None:
-        self._content: Any = bytearray()
-        self._starts: Any = array("q", [0])
+    content (Any): Bytes of all strings, one string after the other.
+    starts (Any): Start of each string in ``content``, and the end of the last string.
+    """
+
+    def __init__(self, content: Any = None, starts: Any = None):
+        self._content = bytearray() if content is None else content
+        self._starts = array("q", [0]) if starts is None else starts
 
     def __len__(self) -> int:
         return len(self._starts) - 1
 
     def __getitem__(self, number: int) -> str:
         start, end = self._starts[number], self._starts[number + 1]
-        return self._content[start:end].decode("utf-8", "surrogatepass")
+        return str(self._content[start:end], "utf-8", "surrogatepass")
 
     def encoded(self, number: int) -> bytes:
         """Return a string in UTF-8."""
@@ -31,7 +35,7 @@ class Strings:
         """Return the strings with the given numbers."""
         starts, content = np.asarray(self._starts), self._content
         slices = zip(starts[numbers].tolist(), starts[numbers + 1].tolist())
-        return [content[start:end].decode("utf-8", "surrogatepass") for start, end in slices]
+        return [str(content[start:end], "utf-8", "surrogatepass") for start, end in slices]
 
     def extend(self, texts: Iterable[str]) -> None:
         """Append strings."""

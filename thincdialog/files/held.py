@@ -92,34 +92,31 @@ def repair(parent: Path, names: str, is_ours: bool = False) -> None:
 
 
 @contextmanager
-def locked(path: Path, of_anyone: bool = False) -> Iterator[bool]:
-    """Lock a file or folder of this user while the context is active.
+def locked(path: Path) -> Iterator[bool]:
+    """Lock a file or folder while the context is active.
 
-    of_anyone (bool): Whether it may belong to another user, as all files of some network disks do,
-        or be a link.
-    YIELDS (bool): Whether it is locked now. False if it is gone, if another process has locked it,
-        or if the file system has no locks.
+    YIELDS (bool): Whether it is locked now. False if it is gone, a link or a pipe, if another
+        process has locked it, or if the file system has no locks.
     """
     try:
-        handle = os.open(path, os.O_RDONLY if of_anyone else _READ)
+        handle = os.open(path, _READ)
     except OSError:
         yield False
         return
     try:
-        yield _lock(handle, path, of_anyone)
+        yield _lock(handle, path)
     finally:
         os.close(handle)
 
 
-def _lock(handle: int, path: Path, of_anyone: bool) -> bool:
+def _lock(handle: int, path: Path) -> bool:
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         facts = os.fstat(handle)
-        is_same = os.path.samestat(facts, os.stat(path, follow_symlinks=of_anyone))
+        is_plain = stat.S_ISREG(facts.st_mode) or stat.S_ISDIR(facts.st_mode)
+        return is_plain and os.path.samestat(facts, os.lstat(path))
     except OSError:
         return False
-    is_plain = stat.S_ISREG(facts.st_mode) or stat.S_ISDIR(facts.st_mode)
-    return is_same and is_plain and (of_anyone or facts.st_uid == os.geteuid())
 
 
 def remove_path(path: Path) -> None:

@@ -8,7 +8,7 @@ import json
 from collections import Counter
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Collection, Dict, Optional
+from typing import Any, Collection, Dict, Iterator, List, Optional
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from .fingerprint import checksums
 from .held import held, locked, remove_path
 from .json_file import write_json
 from .json_text import parse_json
-from .plain_file import read_plain
+from .plain_file import read_plain, real_path
 from .whole_file import replace, sync
 
 MANIFEST = "manifest.json"
@@ -36,7 +36,7 @@ class ShardFolder:
     fingerprint (Any): Fingerprint of the inputs, as JSON. Shards with another fingerprint are
         deleted.
 
-    n_shards (int): Number of shards written so far, by this process or an earlier one.
+    paths (List[Path]): The shards written so far, by this process or an earlier one.
     n_rows (Counter[str]): Number of rows of each array in these shards.
     state (Any): State given with the last shard; None if there is no shard.
     RAISES (OutputError): If another process writes a folder next to this one, or if the shards
@@ -49,7 +49,7 @@ class ShardFolder:
         self._lock = ExitStack()
         try:
             self.shards.mkdir(parents=True, exist_ok=True)
-            is_locked = self._lock.enter_context(locked(folder.parent, of_anyone=True))
+            is_locked = self._lock.enter_context(locked(real_path(folder.parent)))
         except OSError as error:
             text = f"cannot be created: {error.strerror}. Give another folder."
             raise OutputError(f"{folder}  {text}") from None
@@ -57,31 +57,25 @@ class ShardFolder:
             text = "is being written by another process, or cannot be locked"
             hint = "wait until it is done, or give another folder"
             raise OutputError(f"{folder}  {text}: {hint}.")
-        self.n_shards, self.n_rows, self.state = 0, Counter[str](), None
-        while self._path(self.n_shards).exists():
-            self.n_shards += 1
-        last = self._last()
-        if last is None:
-            self.n_shards = 0
-        else:
-            self.n_rows.update(last["n_rows"])
-            self.state = last["state"]
-        kept = set(map(self._path, range(self.n_shards)))
-        for path in set(self.shards.iterdir()) - kept:
+        self.paths = sorted(self.shards.glob("*.npz"))
+        head, n_rows, self.state = self._last()
+        if head != self._head():
+            self.paths, n_rows, self.state = [], {}, None
+        self.n_rows = Counter(n_rows)
+        for path in set(self.shards.iterdir()) - set(self.paths):
             remove_path(path)
 
-    def _path(self, number: int) -> Path:
-        return self.shards / f"{number:08}.npz"
+    def _head(self) -> List[Any]:
+        """Return the facts by which the last shard is recognized."""
+        return [FORMAT, self.fingerprint, len(self.paths)]
 
-    def _last(self) -> Optional[Dict[str, Any]]:
-        """Return the facts about the last shard; None if it has another fingerprint or format."""
+    def _last(self) -> List[Any]:
+        """Return the head, the numbers of rows, and the state after the last shard."""
         try:
-            found = read_arrays(self._path(self.n_shards - 1), [_ABOUT])
-            about = parse_json(found[_ABOUT].tobytes())
-        except (ModelError, LookupError, ValueError):
-            return None
-        head = {"format": FORMAT, "fingerprint": self.fingerprint}
-        return about if isinstance(about, dict) and {**about, **head} == about else None
+            found = read_arrays(self.paths[-1], [_ABOUT])[_ABOUT]
+            return list(json.loads(found.tobytes()))
+        except (ModelError, LookupError, ValueError, TypeError):
+            return [None, {}, None]
 
     def add(self, arrays: Dict[str, np.ndarray], state: Any = None) -> None:
         """Write a shard.
@@ -91,18 +85,18 @@ class ShardFolder:
         state (Any): Position from which a later process can continue after this shard, as JSON.
         RAISES (OSError): If it cannot be written.
         """
-        n_rows = Counter(self.n_rows)
-        n_rows.update({name: len(rows) for name, rows in arrays.items()})
-        about = {"format": FORMAT, "fingerprint": self.fingerprint, "n_rows": n_rows}
-        text = json.dumps({**about, "state": state}).encode()
-        named: Any = {**arrays, _ABOUT: np.frombuffer(text, np.uint8)}
+        path = self.shards / f"{len(self.paths):08}.npz"
+        self.paths.append(path)
+        self.n_rows.update({name: len(rows) for name, rows in arrays.items()})
+        self.state = state
+        about = json.dumps([self._head(), self.n_rows, state]).encode()
+        named: Any = {**arrays, _ABOUT: np.frombuffer(about, np.uint8)}
         new = self.shards / "new"
         with new.open("wb") as file:
             np.savez(file, **named)
         sync(new)
-        new.rename(self._path(self.n_shards))
+        new.rename(path)
         sync(self.shards)
-        self.n_shards, self.n_rows, self.state = self.n_shards + 1, n_rows, state
 
     def ends(self, name: str, lengths: np.ndarray, of: str) -> np.ndarray:
         """Return the next rows of an array with the start of each slice of another array: the ends
@@ -114,21 +108,19 @@ class ShardFolder:
         ends: np.ndarray = self.n_rows[of] + lengths.cumsum()
         return ends if self.n_rows[name] else np.append(0, ends)
 
-    def read(self, number: int, names: Collection[str]) -> Dict[str, np.ndarray]:
-        """Read arrays of a shard.
-
-        names (Collection[str]): Their names; names that the shard does not have are left out.
-        RAISES (DataError): If the shard is damaged.
-        """
-        path = self._path(number)
-        try:
-            return read_arrays(path, names)
-        except ModelError:
-            raise DataError(path, "is damaged. Remove its folder and build it again.") from None
-
     def column(self, name: str) -> np.ndarray:
-        """Return all rows of an array that every shard has."""
-        return np.concatenate([self.read(n, [name])[name] for n in range(self.n_shards)])
+        """Return all rows of an array.
+
+        RAISES (DataError): If a shard is damaged.
+        """
+        return np.concatenate([shard[name] for shard in self._read([name])])
+
+    def _read(self, names: Collection[str]) -> Iterator[Dict[str, np.ndarray]]:
+        for path in self.paths:
+            try:
+                yield read_arrays(path, names)
+            except ModelError:
+                raise DataError(path, "is damaged. Remove its folder and build it again.") from None
 
     def finish(
         self, manifest: Dict[str, Any], arrays: Dict[str, np.ndarray], gone: Any = ()
@@ -156,8 +148,8 @@ class ShardFolder:
     def _join(self, folder: Path, names: Collection[str]) -> None:
         with ExitStack() as stack:
             files: Dict[str, Any] = {}
-            for number in range(self.n_shards):
-                for name, rows in self.read(number, names).items():
+            for shard in self._read(names):
+                for name, rows in shard.items():
                     if name not in files:
                         file = (folder / f"{name}.npy").open("wb")
                         files[name] = stack.enter_context(file)
