@@ -252,12 +252,10 @@ class TextEncoder:
         batch: Any = labels if isinstance(labels, Batch) else conversations
         key, examples = self.key, batch.store if isinstance(batch, Batch) else None
         if examples is not None and key is not None and key in examples.encoder_keys:
-            found = examples.encoded(key, batch.rows)
-            # The labels are those of a batch that begins with the conversations.
-            found = found._replace(
-                conversations=found.conversations[: len(conversations)],
-                labels=found.labels[: len(labels)],
-            )
+            # The batch of the labels begins with the conversations.
+            ready = examples.encoded(key, batch.rows)
+            numbers, entries = ready.conversations, ready.labels
+            found = Encoded(*ready[:4], numbers[: len(conversations)], entries[: len(labels)])
             if texts:
                 found = side_by_side([found, self._look_up((), texts)])
         else:

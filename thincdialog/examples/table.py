@@ -52,7 +52,7 @@ class Table(Store):
     def encoded(self, key: str, rows: np.ndarray) -> Encoded:
         found = self.tokens[key]
         labels = found.labels.take(rows).astype(np.int64, copy=False)
-        return found._replace(conversations=rows, labels=labels)
+        return Encoded(*found[:4], rows, labels)
 
     def column(self, name: str) -> Optional[np.ndarray]:
         """Return the numbers of all cells of a field; None if no row has the field."""
