@@ -250,10 +250,11 @@ class TextEncoder:
             replies.
         """
         batch: Any = labels if isinstance(labels, Batch) else conversations
-        key, examples = self.key, batch.store if isinstance(batch, Batch) else None
-        if examples is not None and key is not None and key in examples.encoder_keys:
+        examples: Any = batch.store if isinstance(batch, Batch) else None
+        keys = () if examples is None else examples.encoder_keys
+        if keys and self.key in keys:
             # The batch of the labels begins with the conversations.
-            ready = examples.encoded(key, batch.rows)
+            ready = examples.encoded(self.key, batch.rows)
             numbers, entries = ready.conversations, ready.labels
             found = Encoded(*ready[:4], numbers[: len(conversations)], entries[: len(labels)])
             if texts:
