@@ -254,7 +254,7 @@ class TextEncoder:
         keys = () if examples is None else examples.encoder_keys
         if keys and self.key in keys:
             # The batch of the labels begins with the conversations.
-            ready = examples.encoded(self.key, batch.rows)
+            ready: Encoded = examples.encoded(self.key, batch.rows)
             numbers, entries = ready.conversations, ready.labels
             found = Encoded(*ready[:4], numbers[: len(conversations)], entries[: len(labels)])
             if texts:
