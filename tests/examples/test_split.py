@@ -172,13 +172,14 @@ class Files:
         return made.for_split("train", training=True)
 
     def spoil(self, *places):
-        """Replace all bytes before the first of some places by garbage."""
+        """Replace all lines before the first of some places by garbage."""
         starts = [place["start"] for place in places if place and place["start"]]
-        first = min(((start["file"], start["byte"]) for start in starts), default=(0, 0))
+        first = min(((start["file"], start["line"]) for start in starts), default=(0, 0))
         self.write(
-            self.garbage
-            * (len(part) if number < first[0] else first[1] if number == first[0] else 0)
-            + (part if number > first[0] else part[first[1] :] if number == first[0] else b"")
+            b"".join(
+                self.garbage + b"\n" if (number, place) < first else line
+                for place, line in enumerate(part.splitlines(keepends=True))
+            )
             for number, part in enumerate(self.parts)
         )
 
@@ -193,7 +194,7 @@ class Files:
     pack=st.booleans(),
 )
 @slowly
-def test_seeking_copies_resume_without_reading_earlier_bytes(
+def test_seeking_copies_resume_without_parsing_earlier_lines(
     tmp_path, name, parts, n_copies, window, n_rounds, flat, pack
 ):
     if name == "jsonl, a part":
@@ -218,7 +219,7 @@ def test_seeking_copies_resume_without_reading_earlier_bytes(
 @pytest.mark.parametrize("name", CASES)
 @given(sizes=sizes, n_batches=st.integers(0, 9), budget=st.integers(0, 12))
 @slowly
-def test_seeking_batches_resume_without_reading_earlier_bytes(
+def test_seeking_batches_resume_without_parsing_earlier_lines(
     tmp_path, name, sizes, n_batches, budget
 ):
     if name == "jsonl, a part":
@@ -254,10 +255,7 @@ def test_seeking_starts_at_the_line_of_the_block(tmp_path, name):
         original.observe(original.act() and {})
         n_taken += 1
         start = original.state()["shown"]["start"]
-        place = start["file"], start["byte"], start["skip"]
-        seen.add(place)
-        before = files.parts[start["file"]][: start["byte"]]
-        assert before.count(b"\n") == start["line"]
+        seen.add((start["file"], start["line"], start["skip"]))
         # The place is the start of the current block of three episodes.
         assert start["episode"] == (n_taken - 1) // 3 * 3
     assert {file for file, *_ in seen} == {0, 1}
@@ -370,8 +368,8 @@ def test_seeking_in_a_shorter_file_is_an_error(tmp_path, n_left):
     original = files.teacher()
     rounds([original], 17)
     state = through_json(original.state())
-    byte = state["shown"]["start"]["byte"]
-    files.write([b"\n".join(files.parts[0][:byte].split(b"\n")[: -1 or None]) + b"\n" * n_left])
+    line = state["shown"]["start"]["line"]
+    files.write([b"".join(files.parts[0].splitlines(True)[: line - 1]) + b"\n" * n_left])
     with pytest.raises(DataError, match="0.jsonl .*not the same as when the state was saved"):
         files.teacher().restore(state)
 
@@ -387,8 +385,8 @@ def test_seeking_in_a_custom_source():
             raise AssertionError("asked for all")
 
         def read_from(self, at):
-            for number in range(at.spot[0], 12):
-                at.begin = (number, number)
+            for number in range(at.spot, 12):
+                at.begin = number
                 at.before(number)
                 self.made.append(number)
                 yield [{"id": f"{number}/0", "text": "x", "labels": ["y"]}]

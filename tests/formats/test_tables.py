@@ -61,7 +61,7 @@ def test_table_names_lines_that_are_not_in_its_encoding(written):
     with pytest.raises(DataError, match=r":3  not ASCII: byte 2 .*'encoding'"):
         rows(written(table(",").encode(), "a.csv"), "ascii")
     torn = table(",").encode("utf-16") + b"a"
-    with pytest.raises(DataError, match=":5  not UTF-8"):
+    with pytest.raises(DataError, match=":5  not UTF-16: byte 1 is 0x61"):
         rows(written(torn, "a.csv"))
     with pytest.raises(DataError, match="there is no encoding 'utf8000'"):
         rows(written("a,b\n", "a.csv"), "utf8000")

@@ -18,8 +18,6 @@ from typing import (
     Union,
 )
 
-import numpy as np
-
 from ..errors import DataError
 from ..formats.context import BadData, Bookmark, Tolerance, tolerance, tolerating
 from ..formats.text_file import cut_lines
@@ -51,18 +49,16 @@ class Lines(NamedTuple):
     a conversation. An object without lines marks the end of the file.
 
     mark (Dict[str, Any]): Where the lines begin (see ``Bookmark.mark``).
-    letters (np.ndarray): Bytes of the lines, uint8.
-    encoding (str): Encoding of the lines.
+    text (str): The lines.
     """
 
     mark: Dict[str, Any]
-    letters: np.ndarray
-    encoding: str
+    text: str
 
     @property
     def size(self) -> int:
-        """Size in bytes."""
-        return len(self.letters)
+        """Size in characters."""
+        return len(self.text)
 
 
 class Range(NamedTuple):
@@ -190,11 +186,11 @@ class Tasks:
             at = Bookmark(self.start)
             at.encoding = source.options.encoding
             at.counts = BadData("")  # Each piece has its own counts.
-            for mark, letters, encoding in cut_lines(source.paths, at, lambda: int(self._size)):
-                yield Lines(mark, np.frombuffer(letters, dtype=np.uint8), encoding)
+            for mark, text in cut_lines(source.paths, at, lambda: int(self._size)):
+                yield Lines(mark, text)
             return
         source = self.split.source
-        first, end = (self.start.get("byte", 0), source.size) if self._by_number else (0, NO_END)
+        first, end = (self.start.get("line", 0), source.size) if self._by_number else (0, NO_END)
         while first < end and not self._is_over:
             # Parts are handed out one by one, because their sizes are not known.
             size = 1 if self._by_number and source.has_parts else int(self._size)
@@ -261,9 +257,9 @@ class Reader:
             if isinstance(task, Lines):
                 mark = task.mark
                 at = Bookmark(mark)
-                at.piece = task.letters.tobytes(), task.encoding
+                at.piece = task.text
             elif isinstance(split.source, Sharded) and not self.is_serial:
-                mark = {"byte": task.first, "line": task.first}
+                mark = {"line": task.first}
                 at = Bookmark(mark)
                 at.last = task.last
             else:

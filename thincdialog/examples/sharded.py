@@ -68,8 +68,8 @@ class Sharded:
 
         at (Bookmark): Where to start; moved along while reading.
         """
-        for number in range(at.spot[0], self.size if at.last is None else at.last):
-            at.spot = number, number
+        for number in range(at.spot, self.size if at.last is None else at.last):
+            at.spot = number
             unit = self.first + number
             if not self.has_parts:
                 yield _named(self.read(unit), str(unit))

@@ -443,7 +443,7 @@ class Split:
         at = Bookmark()
         reads = self.source_episodes(at if hasattr(self.source, "read_from") else None)
         places = [
-            (str(at.path or self.origin), at.end[1] or None, number)
+            (str(at.path or self.origin), at.end or None, number)
             for number, episode in enumerate(reads)
             for message in episode
             if message["id"] == name

@@ -173,9 +173,6 @@ def tolerating(**more: Any) -> Iterator[None]:
         _tolerance.reset(token)
 
 
-# A position in a file: byte of the unpacked content at which a line begins, and lines before it.
-Spot = Tuple[int, int]
-
 Item = TypeVar("Item")
 Made = TypeVar("Made")
 
@@ -191,19 +188,22 @@ class Bookmark:
     left_out, encoding: Initial values of the attributes below.
 
     file (int): Index of the file.
-    spot (Spot): Position in the file.
+    spot (int): Position in the file: number of lines before it.
     count (int): Number of units that the reader had counted up to `spot`, for ids.
     columns (Optional[List[str]]): Column names from the beginning of a table.
     delimiter (Optional[str]): Delimiter of a table's cells, once it is known.
-    begin, end (Spot): Where the line or row that was read last begins and ends.
+    begin, end (int): Where the line or row that was read last begins and ends, like `spot`; so
+        `end` is the number of its last line.
     path (object): The file of the line or row that was read last.
     left_out (Optional[Counter]): Number of omitted items that are not part of an episode, by kind.
     encoding (Optional[str]): Encoding of the file; None for UTF-8, or the encoding of the byte
         order mark.
     has_flags (bool): Whether hints name the flags of a command instead of a config's settings.
     counts (BadData): Number of units of the file that were read and left out so far.
-    piece (Optional[Tuple]): Lines from `spot` on that were read already, and their encoding. The
-        reader reads only these lines.
+    piece (Optional[str]): Lines from `spot` on that were read already. The reader reads only these
+        lines.
+    section (Optional[Tuple[int, int]]): Number of the section to read, and of all sections, if the
+        lines are divided in turn; None to read all lines.
     last (Optional[int]): Number of the first unit that must not be read, if the source is read by
         numbers.
     bad (Optional[BadData]): Collects errors of data that cannot be read; None to raise the first.
@@ -223,12 +223,13 @@ class Bookmark:
         self.bad: Optional[BadData] = None
         self.lines: List[Optional[int]] = []
         self.has_flags = False
-        self.piece: Optional[Tuple[bytes, str]] = None
+        self.piece: Optional[str] = None
+        self.section: Optional[Tuple[int, int]] = None
         self.last: Optional[int] = None
         mark = mark or {}
         self.counts = BadData("", *mark.get("counts", ()))
         self.file: int = mark.get("file", 0)
-        self.spot: Spot = (mark.get("byte", 0), mark.get("line", 0))
+        self.spot: int = mark.get("line", 0)
         self.count: int = mark.get("count", 0)
         self.columns: Optional[List[str]] = mark.get("columns")
         self.delimiter: Optional[str] = mark.get("delimiter")
@@ -237,7 +238,21 @@ class Bookmark:
     @property
     def is_at_begin(self) -> bool:
         """Whether the bookmark is at the beginning of a file that is to be read completely."""
-        return self.spot == (0, 0) and self.piece is None
+        return self.spot == 0 and not self.is_part
+
+    @property
+    def is_part(self) -> bool:
+        """Whether only some of the lines are read, wherever reading begins."""
+        return self.piece is not None or self.section is not None
+
+    def has(self, line: int) -> bool:
+        """Return whether a line of the file is in the section to read.
+
+        line (int): Number of the line, from 1.
+        """
+        # Sections of short files are even, because they do not all begin with the same section.
+        own, n = self.section or (0, 1)
+        return (self.file + line) % n == own
 
     def before(self, count: int = 0) -> None:
         """Move to the beginning of the line or row that was read last.
@@ -251,18 +266,17 @@ class Bookmark:
     def open(self, file: int) -> None:
         """Move to the beginning of a file, unless the bookmark is in this file already."""
         if file != self.file:
-            self.file, self.spot, self.count = file, (0, 0), 0
+            self.file, self.spot, self.count = file, 0, 0
             self.columns = self.delimiter = None
             self.counts = BadData("")
             self.begin = self.end = self.spot
 
     def mark(self) -> Dict[str, Any]:
         """Return the position as JSON values."""
-        byte, line = self.spot
-        mark: Dict[str, Any] = {"file": self.file, "byte": byte, "line": line, "count": self.count}
+        mark: Dict[str, Any] = {"file": self.file, "line": self.spot, "count": self.count}
         # At the beginning of a file, column names are read again and units are counted again.
         more: Dict[str, Any] = {"columns": self.columns, "delimiter": self.delimiter}
-        more.update({"counts": self.counts.numbers()} if byte else {"columns": None})
+        more.update({"counts": self.counts.numbers()} if self.spot else {"columns": None})
         mark.update((name, value) for name, value in more.items() if value is not None)
         return mark
 
@@ -282,7 +296,7 @@ class Bookmark:
                 for number, message in enumerate(episode if classes is not None else ()):
                     for label in message.get("labels", ()):
                         if classes is not None and label not in classes.known:
-                            line = self.lines[number] if self.lines else self.end[1]
+                            line = self.lines[number] if self.lines else self.end
                             name = f"example {message.get('id', number)}"
                             classes.add(label, Place(self.counts.path, line, name))
             except DataError as error:
@@ -293,7 +307,7 @@ class Bookmark:
 
     def error(self, text: str) -> DataError:
         """Return an error about the line that was read last."""
-        return DataError(self.path, text, self.end[1])
+        return DataError(self.path, text, self.end)
 
     def refuse(self, error: DataError, is_same: bool = False) -> None:
         """Collect the error of data that cannot be read and is left out, or raise it.

@@ -180,7 +180,7 @@ def spoken_episodes(
         # Count only now: a mark that was made before leads to the beginning of the conversation.
         counts.n_read += 1
         counts.n_without += is_left_out
-    if at.piece is not None or counts.n_without < counts.n_read:
+    if at.is_part or counts.n_without < counts.n_read:
         return
     text = "holds no examples: no conversation has a turn and an answer to it"
     if not counts.n_read:
@@ -203,7 +203,7 @@ def _checked(one: Conversation, label_speaker: str, path: File, at: Bookmark) ->
     if text:
         turn = one.turns[[who for who, _ in one.said].index(slip)]
         # Only turns of a layout know their lines.
-        line = getattr(turn, "line", at.end[1])
+        line = getattr(turn, "line", at.end)
         raise DataError(path, f"conversation {short(one.name)}: {text}", line)
     return one
 

@@ -305,7 +305,7 @@ def given_inputs(rows: Iterable[Any], reading: InputReading, at: Bookmark) -> It
 
 def _numbered(rows: Iterable[Any], at: Bookmark) -> Iterator[Tuple[int, Any]]:
     for number, row in enumerate(rows, start=1):
-        at.begin, at.end = at.end, (0, number)
+        at.begin, at.end = number - 1, number
         if not isinstance(row, (str, Mapping)):
             raise TypeError(f"row {number} should be a string or a mapping, got {row!r}")
         yield number, row

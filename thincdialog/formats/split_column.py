@@ -40,7 +40,7 @@ def of_split(
             yield row
         elif not any(name in names for names in NAMES.values()):
             text = f"the split {short(value)} is not known: expected {_EXPECTED}"
-            at.refuse(DataError(path, text, at.end[1] or None))
+            at.refuse(DataError(path, text, at.end or None))
         elif len(seen) < 8:
             seen[value] = None
     if is_empty and seen:

@@ -5,8 +5,8 @@ from collections import deque
 from functools import partial
 from typing import Any, Deque, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
 
-from .context import Bookmark, Spot
-from .text_file import LONE_CR, MAX_LINE, File, read_lines, suffix_of
+from .context import Bookmark
+from .text_file import LONE_CR, MAX_LINE, File, Line, read_lines, suffix_of
 from .wording import nearest, short
 
 Row = Tuple[int, Dict[str, Any]]  # Line number, and field name to value.
@@ -66,13 +66,13 @@ def read_table(
         except StopIteration:
             return
         except csv.Error as problem:
-            first = row_end[1] + 1
-            where = f": see the quote at {path}:{first}" if at.end[1] > first else ""
+            first = row_end + 1
+            where = f": see the quote at {path}:{first}" if at.end > first else ""
             where = f": {LONE_CR}" if "new-line" in str(problem) else f": {problem}{where}"
             error, cells = f"not readable as {kind}{where}", []
         # A row may have several lines.
         at.begin, row_end = row_end, at.end
-        is_sep = at.end[1] == 1 and cells == ["sep=", ""]  # Written by Excel before the header.
+        is_sep = at.end == 1 and cells == ["sep=", ""]  # Written by Excel before the header.
         # In a table of one column, a quoted empty cell is a row, unlike a blank line.
         is_blank = not cells or (cells == [""] and len(header) != 1)
         if not error and (is_blank or is_sep):
@@ -92,10 +92,10 @@ def read_table(
             text = "repeats the header, as if files were joined"
             if at.has_flags:
                 at.refuse(at.error(f"{text}: delete this line"))
-            note = f"line {at.end[1]:,} {text}; such rows are left out"
+            note = f"line {at.end:,} {text}; such rows are left out"
             at.counts.note = at.counts.note or note
         else:
-            yield at.end[1], dict(zip(header, cells))
+            yield at.end, dict(zip(header, cells))
 
 
 class _Lines:
@@ -106,38 +106,37 @@ class _Lines:
     at (Bookmark): Position to begin at; updated with the end of each line.
 
     first (str): The first line that is not blank; iteration begins with the first line of all.
-    row (List[Tuple[str, Spot]]): Lines of the current row, if they may have to be read again, each
-        with the position of its end.
+    row (List[Line]): Lines of the current row, if they may have to be read again.
     """
 
     def __init__(self, path: File, at: Bookmark):
         begin, self.at, self.first = at.end, at, ""
-        self.row: List[Tuple[str, Spot]] = []
+        self.row: List[Line] = []
         # Lines that were read and are to be yielded next, and those that were not read yet.
-        self.ahead: Deque[Tuple[str, Spot]] = deque()
-        self.rest = ((line, at.end) for _, line in read_lines(path, at))
-        for placed in self.rest:
-            self.ahead.append(placed)
-            self.first = placed[0]
+        self.ahead: Deque[Line] = deque()
+        self.rest = read_lines(path, at)
+        for line in self.rest:
+            self.ahead.append(line)
+            self.first = line[1]
             if self.first.strip():
                 break
         at.end = begin
 
     def __iter__(self) -> Iterator[str]:
-        while placed := self.ahead.popleft() if self.ahead else next(self.rest, None):
-            line, self.at.end = placed
+        while line := self.ahead.popleft() if self.ahead else next(self.rest, None):
+            self.at.end, text = line
             if self.at.bad is not None:
-                self.row.append(placed)
-            yield f"{line}\n"
+                self.row.append(line)
+            yield f"{text}\n"
 
-    def go_back(self) -> Spot:
+    def go_back(self) -> int:
         """Read the lines of the row again, except its first.
 
-        RETURNS (Spot): Where the second line of the row begins.
+        RETURNS (int): Number of lines before the second line of the row.
         """
         self.ahead.extendleft(reversed(self.row[1:]))
         if self.row:
-            self.at.end = self.row[0][1]
+            self.at.end = self.row[0][0]
         return self.at.end
 
 

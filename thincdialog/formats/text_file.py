@@ -25,18 +25,17 @@ PathOrPaths = Union[str, List[str]]
 # Number of a line, from 1, and its text without the line end.
 Line = Tuple[int, str]
 
-# Longest line in bytes. A longer line is hardly text, and would have to fit into memory.
+# Longest line in characters. A longer line is hardly text, and would have to fit into memory.
 MAX_LINE = 1 << 26
 
-# Largest content in bytes that is read as a whole. A small gzip file can unpack to any size.
+# Largest content in characters that is read as a whole.
 MAX_FILE = 1 << 31
 
 LONE_CR = "a line ends with CR alone: save the file with LF or CRLF, or put the text in quotes"
 
-UTF8_BOM = b"\xef\xbb\xbf"
 # Byte order marks and their encodings. UTF-32 is before UTF-16, whose mark begins UTF-32's, too.
 BOMS = {
-    UTF8_BOM: "utf-8",
+    codecs.BOM_UTF8: "utf-8",
     codecs.BOM_UTF32_LE: "utf-32",
     codecs.BOM_UTF32_BE: "utf-32",
     codecs.BOM_UTF16_LE: "utf-16",
@@ -46,9 +45,18 @@ BOMS = {
 # The path that means standard input.
 STDIN = "-"
 
-# Bytes that cannot be decoded become half of a surrogate pair. It is not valid in UTF-8, so the
-# reader of the line finds it.
-codecs.register_error("thincdialog.unreadable", lambda error: ("\udcff", error.end))  # type: ignore
+# Bytes that cannot be decoded become halves of surrogate pairs, which no decoded text has. So the
+# reader of the line finds them.
+UNREADABLE = re.compile("[\udc00-\udcff]")
+
+
+def _marked(error: UnicodeError) -> Tuple[str, int]:
+    assert isinstance(error, UnicodeDecodeError)
+    bad = error.object[error.start : error.end]
+    return "".join(chr(0xDC00 | byte) for byte in bad), error.end
+
+
+codecs.register_error("thincdialog.unreadable", _marked)
 
 
 File = Union[str, Path]
@@ -90,66 +98,60 @@ def read_lines(
     with_lost (bool): Whether lines that are left out because they cannot be read are yielded as
         ``LostLine``, because a reader that combines several lines must know of the gap.
     RAISES (DataError): If the file is missing, a directory, empty, unreadable,
-        damaged, not text, or has a NUL byte or a line of more than MAX_LINE bytes.
+        damaged, not text, or has a NUL byte or a line of more than MAX_LINE characters.
     """
     at = at or Bookmark()
-    at.path = path
-    byte, number = at.spot
-    with opened(path, at) as (stream, encoding):
-        readline = stream.readline
-        while raw := readline(MAX_LINE + 1):
+    at.path, number = path, at.spot
+    with opened(path, at) as stream:
+        encoding = stream.encoding or at.encoding or "utf-8"
+        while raw := stream.readline(MAX_LINE + 1):
             number += 1
-            byte += len(raw)
-            at.begin, at.end = at.end, (byte, number)
+            if at.section and not at.has(number):
+                continue
+            at.begin, at.end = number - 1, number
             try:
-                line = _decoded(raw, at, encoding)
+                line = _checked(raw, encoding, at)
             except DataError as error:
                 if at.bad is None:
                     raise
-                line = LostLine(raw.decode(encoding, "replace").rstrip("\r\n"))
+                line = LostLine(UNREADABLE.sub("\ufffd", raw).rstrip("\r\n"))
                 line.error = error
-                while not raw.endswith(b"\n") and (raw := readline(MAX_LINE)):
-                    byte += len(raw)
-                at.end = (byte, number)
+                if not raw.endswith("\n"):
+                    _skip(stream, 1)
                 if not with_lost:
                     at.refuse(error)
                     continue
             yield number, line
-    if number == 0:
+    if number == 0 and at.has(1):
         raise DataError(path, "the file is empty")
 
 
-def _skip(stream: BinaryIO, n_bytes: int) -> None:
-    """Move to a byte. A pipe is read up to there, and gzip-compressed content is unpacked."""
-    n_left = n_bytes - (stream.seek(n_bytes) if stream.seekable() else 0)
-    while n_left > 0 and (part := stream.read(min(n_left, 1 << 20))):
-        n_left -= len(part)
+def _skip(stream: io.TextIOBase, n_lines: int) -> None:
+    while n_lines > 0 and (part := stream.readline(MAX_LINE)):
+        n_lines -= part.endswith("\n")
 
 
 def cut_lines(
     paths: Sequence[str], at: Bookmark, size: Callable[[], int]
-) -> Iterator[Tuple[Dict[str, Any], bytes, str]]:
+) -> Iterator[Tuple[Dict[str, Any], str]]:
     """Cut files into pieces of whole lines, each of about a given size. The last piece of each file
     is empty.
 
     paths (Sequence[str]): The files.
     at (Bookmark): Position to begin at; moved along.
-    size (Callable[[], int]): Returns the number of bytes for the next piece.
-    RETURNS (Iterator[Tuple]): Position of each piece (see ``Bookmark.mark``), its bytes, unchanged,
-        and their encoding.
+    size (Callable[[], int]): Returns the number of characters for the next piece.
+    RETURNS (Iterator[Tuple]): Position of each piece (see ``Bookmark.mark``), and its lines.
     RAISES (DataError): If a file cannot be read.
     """
     for number, path in enumerate(paths[at.file :], start=at.file):
         at.open(number)
-        with opened(path, at) as (stream, encoding):
-            byte, line = at.spot
-            part = b"more"
-            while part:
-                part = stream.read(size())
-                part += stream.readline(MAX_LINE + 1)
-                yield at.mark(), part, encoding
-                byte, line = byte + len(part), line + part.count(b"\n")
-                at.spot = at.begin = at.end = byte, line
+        with opened(path, at) as stream:
+            piece = "\n"
+            while piece:
+                piece = stream.read(size())
+                piece += stream.readline(MAX_LINE + 1)
+                yield at.mark(), piece
+                at.spot = at.begin = at.end = at.spot + piece.count("\n")
 
 
 def read_text(path: Union[str, Path], at: Optional[Bookmark] = None, most: int = MAX_FILE) -> str:
@@ -157,27 +159,29 @@ def read_text(path: Union[str, Path], at: Optional[Bookmark] = None, most: int =
 
     path (Union[str, Path]): The file.
     at (Optional[Bookmark]): Names the encoding.
-    most (int): Largest number of bytes.
+    most (int): Largest number of characters.
     RAISES (DataError): If the file cannot be read, see ``read_lines``, or is too large.
     """
-    content = bytearray()
-    with opened(path, at) as (stream, encoding):
+    at, parts, size = at or Bookmark(), list[str](), 0
+    with opened(path, at) as stream:
         limit = most_unpacked(os.path.getsize(path) if os.path.isfile(path) else most)
         # Not read(most), which would allocate that much memory at once.
-        while len(content) <= min(most, limit) and (part := stream.read(1 << 20)):
-            content += part
-    if not content:
+        while size <= min(most, limit) and (part := stream.read(1 << 20)):
+            parts.append(part)
+            size += len(part)
+    if not size:
         raise DataError(path, "the file is empty")
-    if len(content) > limit:
+    if size > limit:
         raise DataError(path, TOO_LARGE)
-    if len(content) > most:
+    if size > most:
         text = f"holds more than {most >> 20:,} MB, too much to read as a whole"
         raise DataError(path, f"{text}: convert it to JSON lines (.jsonl), one record per line")
-    try:
-        return content.decode(encoding).removeprefix("\ufeff")
-    except UnicodeDecodeError as error:
-        number = content.count(b"\n", 0, error.start) + 1
-        raise DataError(path, _not_text(bytes(content), error, encoding, at), number) from None
+    content = "".join(parts).removeprefix("\ufeff")
+    if found := UNREADABLE.search(content):
+        begin = content.rfind("\n", 0, found.start()) + 1
+        text = _not_text(content[begin:].partition("\n")[0], stream.encoding, at)
+        raise DataError(path, text, content.count("\n", 0, begin) + 1)
+    return content
 
 
 def read_json_lines(path: File, at: Bookmark) -> Iterator[Tuple[int, Dict[str, Any]]]:
@@ -264,18 +268,31 @@ def check_encoding(name: str) -> None:
 
 
 @contextmanager
-def opened(path: Union[str, Path], at: Optional[Bookmark] = None) -> Iterator[Tuple[BinaryIO, str]]:
-    """Open a file, and yield its unpacked content and its encoding. Content that cannot be cut into
-    lines by bytes (UTF-16) is converted to UTF-8.
+def opened(path: Union[str, Path], at: Bookmark) -> Iterator[io.TextIOBase]:
+    """Open a text file at a position, and yield its unpacked content. Lines keep their ends, and
+    bytes that are not text become ``UNREADABLE``.
 
-    at (Optional[Bookmark]): Position to begin at. Names the encoding, and for errors the last line
-        that was read.
+    at (Bookmark): Position to begin at. Names the encoding, and for errors the last line that was
+        read.
+    RAISES (DataError): As ``opened_bytes``, or if the encoding is not known.
+    """
+    if at.piece is not None:
+        yield io.StringIO(at.piece)
+        return
+    with opened_bytes(path, at) as stream:
+        encoding = _encoding_of(stream, path, at)
+        text = io.TextIOWrapper(stream, encoding, "thincdialog.unreadable", newline="\n")
+        _skip(text, at.spot)
+        yield text
+
+
+@contextmanager
+def opened_bytes(path: Union[str, Path], at: Optional[Bookmark] = None) -> Iterator[BinaryIO]:
+    """Open a file, and yield its unpacked content.
+
+    at (Optional[Bookmark]): Names the last line that was read, for errors.
     RAISES (DataError): If the file cannot be opened or read, or changes while it is read.
     """
-    if at is not None and at.piece is not None:
-        piece, encoding = at.piece
-        yield io.BytesIO(piece), encoding
-        return
     try:
         file = io.FileIO(0, closefd=False) if str(path) == STDIN else io.FileIO(path)
         with io.BufferedReader(file, 1 << 18) as packed:
@@ -283,87 +300,69 @@ def opened(path: Union[str, Path], at: Optional[Bookmark] = None) -> Iterator[Tu
                 raise DataError(path, "is a device: give a file or a pipe")
             before = os.fstat(packed.fileno())
             with unpacked(packed, path) as stream:
-                content, encoding = _as_text(stream, path, at)
-                if at is not None:
-                    _skip(content, at.spot[0])
-                yield content, encoding
+                yield stream
             after = before if str(path) == STDIN else os.stat(path)
             if not os.path.samestat(before, after) or before.st_size != after.st_size:
                 raise DataError(path, "changed while it was read: start again when it is complete")
     except (EOFError, gzip.BadGzipFile, BadZipFile, zlib.error) as error:
-        line = at.end[1] if at and at.end[1] else None
+        line = at.end if at and at.end else None
         text = f"the compressed data is damaged or cut off{' after this line' if line else ''}"
         raise DataError(path, f"{text} ({error}): copy the file again", line) from None
     except OSError as error:
         raise _unreadable(path, error) from None
 
 
-def _as_text(stream: Any, path: object, at: Optional[Bookmark]) -> Tuple[BinaryIO, str]:
+def _encoding_of(stream: Any, path: object, at: Bookmark) -> str:
     head = stream.peek(4)
     marked = next((name for mark, name in BOMS.items() if head.startswith(mark)), "")
-    encoding = marked or (at and at.encoding) or "utf-8"
+    encoding = marked or at.encoding or "utf-8"
     try:
+        name = codecs.lookup(encoding).name
         check_encoding(encoding)
     except LookupError:
         text = f"there is no encoding '{encoding}': give one such as cp1252 or latin-1"
         raise DataError(path, text) from None
-    name = codecs.lookup(encoding).name
     if name in ("utf-16", "utf-32") and head and not marked:
-        setting = f"--encoding {name}-le" if at and at.has_flags else f'encoding = "{name}-le"'
+        setting = f"--encoding {name}-le" if at.has_flags else f'encoding = "{name}-le"'
         text = f"has no byte order mark, so {name} is not enough: set {setting} (or -be)"
         raise DataError(path, text)
-    if "\n".encode(encoding) == b"\n":
-        return stream, encoding
-    return io.BufferedReader(_Recoded(stream, encoding), 1 << 18), "utf-8"
+    return encoding
 
 
-class _Recoded(io.RawIOBase):
-    """Convert a stream of text in another encoding to UTF-8."""
-
-    def __init__(self, stream: BinaryIO, encoding: str):
-        parts = iter(lambda: stream.read(1 << 16), b"")
-        self.texts = codecs.iterdecode(parts, encoding, "thincdialog.unreadable")
-        self.waiting = b""
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        if not self.waiting:
-            self.waiting = next(self.texts, "").encode("utf-8", "surrogatepass")
-        taken, self.waiting = self.waiting[: len(buffer)], self.waiting[len(buffer) :]
-        buffer[: len(taken)] = taken
-        return len(taken)
-
-
-def _decoded(raw: bytes, at: Bookmark, encoding: str) -> str:
-    if len(raw) > MAX_LINE:
+def _checked(line: str, encoding: str, at: Bookmark) -> str:
+    """Return a line without its end, if it is text."""
+    if len(line) > MAX_LINE:
         raise at.error(f"the line is longer than {MAX_LINE >> 20} MB: is this a text file?")
-    raw = raw.removeprefix(UTF8_BOM)  # Also within a file, if files were joined.
-    if b"\0" in raw:
-        text = f"NUL byte at byte {raw.index(0) + 1}: the file is binary, UTF-16 or damaged"
+    line = line.removeprefix("\ufeff")  # Also within a file, if files were joined.
+    if "\0" in line:
+        number = _n_bytes(line[: line.index("\0")], encoding) + 1
+        text = f"NUL byte at byte {number}: the file is binary, UTF-16 or damaged"
         setting = "--encoding utf-16-le" if at.has_flags else 'encoding = "utf-16-le"'
         raise at.error(f"{text}; save it as UTF-8, or for UTF-16 set {setting} (or -be)")
-    try:
-        line = raw.decode(encoding)
-    except UnicodeDecodeError as error:
-        raise at.error(_not_text(raw, error, encoding, at)) from None
-    if at.end[1] == 1 and not line.endswith("\n") and "\r" in line.strip():
+    if not line.isascii() and UNREADABLE.search(line):
+        raise at.error(_not_text(line, encoding, at))
+    if at.end == 1 and not line.endswith("\n") and "\r" in line.strip():
         raise at.error(LONE_CR)
     return line.removesuffix("\n").removesuffix("\r")
 
 
-def _not_text(raw: bytes, error: UnicodeDecodeError, encoding: str, at: Optional[Bookmark]) -> str:
-    has_flags = at is not None and at.has_flags
-    begin = raw.rfind(b"\n", 0, error.start) + 1
-    text = f"not {encoding.upper()}: byte {error.start - begin + 1} is 0x{raw[error.start]:02x}"
+def _n_bytes(text: str, encoding: str) -> int:
+    # Some encodings begin with a byte order mark.
+    return len(text.encode(encoding, "surrogateescape")) - len("".encode(encoding))
+
+
+def _not_text(line: str, encoding: str, at: Bookmark) -> str:
+    before, _ = UNREADABLE.split(line, maxsplit=1)
+    byte = ord(line[len(before)]) & 0xFF
+    text = f"not {encoding.upper()}: byte {_n_bytes(before, encoding) + 1} is 0x{byte:02x}"
     if encoding.upper() != "UTF-8":
-        return f"{text}; check that {'--encoding' if has_flags else repr('encoding')} fits the file"
+        setting = "--encoding" if at.has_flags else "'encoding'"
+        return f"{text}; check that {setting} fits the file"
     what, name, others = "Latin-1 or Windows-1252?", "cp1252", ""
     # In languages with Latin letters, several non-ASCII letters in a row are unusual.
-    if re.search(rb"[\x80-\xff]{3}", raw[begin:].partition(b"\n")[0]):
+    if re.search(rb"[\x80-\xff]{3}", line.encode("utf-8", "surrogateescape")):
         what, name, others = "of another script?", "shift_jis", " (or gb18030, cp1251, ...)"
-    setting = f"--encoding {name}" if has_flags else f'encoding = "{name}"'
+    setting = f"--encoding {name}" if at.has_flags else f'encoding = "{name}"'
     return f"{text} ({what}): save the file as UTF-8, or set {setting}{others}"
 
 

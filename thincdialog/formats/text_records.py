@@ -4,7 +4,7 @@ import re
 from itertools import chain
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
-from .context import Bookmark, Spot
+from .context import Bookmark
 from .layout_file import CorpusLayout
 from .text_file import LostLine, read_lines
 from .wording import short
@@ -38,19 +38,19 @@ def _separated(path: str, separator: str, at: Bookmark) -> Iterator[Keyed]:
             yield number, parts, ""
 
 
-def _held(records: Iterator[Tuple[Spot, Keyed]], at: Bookmark) -> Iterator[Keyed]:
+def _held(records: Iterator[Keyed], at: Bookmark) -> Iterator[Keyed]:
     """Yield records that span lines, each with the bookmark at its first line. A record is known to
     be complete only after the next line was read, so the bookmark is moved back for a moment."""
-    for begin, record in records:
+    for record in records:
         read = at.begin, at.end
-        at.begin, at.end = begin, (begin[0], record[0])
+        at.begin, at.end = record[0] - 1, record[0]
         yield record
         at.begin, at.end = read
 
 
-def _matched(path: str, layout: CorpusLayout, at: Bookmark) -> Iterator[Tuple[Spot, Keyed]]:
+def _matched(path: str, layout: CorpusLayout, at: Bookmark) -> Iterator[Keyed]:
     match = re.compile(layout.pattern).match
-    waiting: Optional[Tuple[Spot, Keyed]] = None
+    waiting: Optional[Keyed] = None
     n_blank, block = 0, 0
     for number, line in read_lines(path, at, with_lost=True):
         if not line or line.isspace():
@@ -63,30 +63,30 @@ def _matched(path: str, layout: CorpusLayout, at: Bookmark) -> Iterator[Tuple[Sp
             waiting = None
         if found:
             row = {name: part for name, part in found.groupdict().items() if part is not None}
-            waiting = at.begin, (number, row, str(block))
+            waiting = number, row, str(block)
         elif isinstance(line, LostLine):
             at.refuse(line.error)
         elif not waiting or not layout.is_conversation or (n_blank and layout.group == "$key"):
             at.refuse(at.error(f"does not match the layout's 'pattern': {short(line)}"))
-        elif isinstance(layout.text, str) and layout.text in waiting[1][1]:
-            waiting[1][1][layout.text] += "\n" * (n_blank + 1) + line
+        elif isinstance(layout.text, str) and layout.text in waiting[1]:
+            waiting[1][layout.text] += "\n" * (n_blank + 1) + line
         n_blank = 0
     if waiting:
         yield waiting
 
 
-def _blocks(path: str, at: Bookmark) -> Iterator[Tuple[Spot, Keyed]]:
+def _blocks(path: str, at: Bookmark) -> Iterator[Keyed]:
     rows: List[List[str]] = []
     said: Dict[str, Any] = {}
-    begin, first, lost = at.spot, 0, False
+    first, lost = 0, False
     for number, line in chain(read_lines(path, at, with_lost=True), [(0, "")]):
         if not line or line.isspace():
             if rows and not lost:
-                yield begin, (first, _block(rows, said), "")
+                yield first, _block(rows, said), ""
             rows, said, lost = [], {}, False
             continue
         if not rows and not said:
-            begin, first = at.begin, number
+            first = number
         if isinstance(line, LostLine):
             at.refuse(line.error, is_same=lost)
             lost = True

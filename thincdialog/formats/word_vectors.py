@@ -15,7 +15,7 @@ from typing import Any, BinaryIO, Container, Iterator, List, Tuple
 import numpy as np
 
 from ..errors import DataError
-from .text_file import opened
+from .text_file import opened_bytes
 
 # A word in UTF-8 and its vector, float32.
 Row = Tuple[bytes, np.ndarray]
@@ -37,7 +37,7 @@ def read_word_vectors(path: str, wanted: Container[bytes], width: int) -> Iterat
     """
     if os.path.exists(path) and not os.path.isfile(path):
         raise DataError(path, "is not a plain file: save the vectors as one; it is read twice")
-    with opened(path) as (file, _):
+    with opened_bytes(path) as file:
         yield from _read(path, file, wanted, width)
 
 

@@ -5,7 +5,6 @@ import inspect
 import os
 from dataclasses import dataclass
 from functools import wraps
-from itertools import accumulate
 from typing import Any, Callable, Dict, Iterator, List, Literal, Optional, Sequence, Tuple, Union
 
 from ..errors import ConfigError, DataError, Problem
@@ -14,14 +13,14 @@ from ..formats.context import BadData, Bookmark, tolerance
 from ..formats.file_list import file_list
 from ..formats.formats import Reader
 from ..formats.spellings import Collected
-from ..formats.text_file import PathOrPaths, check_encoding, cut_lines
+from ..formats.text_file import PathOrPaths, check_encoding
 from ..messages import Episode
 from ..registry import registry
 from .held_out import HeldOut
 from .other_format import with_other_teacher
 from .teacher import Teacher
 
-# Bytes of the pieces of lines that several processes read in turn (see ``FileSource.section``).
+# Bytes of a piece of a file. Files with fewer pieces than workers are not read in sections.
 PIECE = 1 << 14
 
 
@@ -144,18 +143,12 @@ class FileSource:
     def size(self) -> int:
         """Approximate number of pieces in the files; files that are packed count by their packed
         size."""
-        return self._starts()[-1] // PIECE
-
-    def _starts(self) -> List[int]:
-        """Return the number of bytes before each file, then the number of all bytes."""
         # Reading a missing file raises its own error.
-        sizes = (os.path.getsize(path) if os.path.exists(path) else 0 for path in self.paths)
-        return [0, *accumulate(sizes)]
+        return sum(os.path.getsize(path) for path in self.paths if os.path.exists(path)) // PIECE
 
     def section(self, number: int, n: int) -> "FileSource":
         """Return one of n sections of the files, if each line can be read separately: every n-th
-        piece of about ``PIECE`` bytes. All pieces are read from the disk, but only the lines of
-        the section are parsed.
+        line. All lines are read from the disk, but only those of the section are parsed.
 
         number (int): Number of the section, from 0.
         """
@@ -172,49 +165,21 @@ class FileSource:
 
         at (Bookmark): Where to start; moved along while reading.
         """
-        at.encoding = self.options.encoding
-        for part in self._files(at) if self._section is None else self._pieces(at, *self._section):
-            number = part.file
-            for episode in self._read(self.paths[number], part):
+        at.encoding, at.section = self.options.encoding, self._section
+        # Lines that were read already are those of one file.
+        for number in range(at.file, len(self.paths) if at.piece is None else at.file + 1):
+            at.open(number)
+            for episode in self._read(self.paths[number], at):
                 if self.part and self.held_out.split_of(episode) != self.part:
                     continue
                 if number:
                     for message in episode:
                         message["id"] = f"{number}:{message['id']}"
-                at.path, at.begin, at.end = part.path, part.begin, part.end
                 yield episode
-
-    def _files(self, at: Bookmark) -> Iterator[Bookmark]:
-        """Yield the bookmark in each file from its position on; only once if it has a piece."""
-        for number in range(at.file, len(self.paths) if at.piece is None else at.file + 1):
-            at.open(number)
-            yield at
-
-    def _pieces(self, at: Bookmark, own: int, n: int) -> Iterator[Bookmark]:
-        """Yield a bookmark for each piece of a section, and move ``at`` to its beginning.
-
-        own, n (int): Number of the section, and of all sections.
-        """
-        cutting = Bookmark(at.mark(), encoding=at.encoding)
-        place = own  # A position within a file is the beginning of a piece of this section.
-        starts, seems_empty = self._starts(), False
-        for mark, letters, encoding in cut_lines(self.paths, cutting, lambda: PIECE):
-            # Count the pieces of all files together, so that sections of small files are even.
-            if not mark["byte"]:
-                place = starts[mark["file"]] // PIECE
-                seems_empty = place % n == own  # Only one section checks each file.
-            if letters and place % n == own:
-                at.open(mark["file"])
-                at.spot = mark["byte"], mark["line"]
-                piece = Bookmark(mark)
-                piece.piece = letters, encoding
-                yield piece
-                self.compare(piece.counts)
-                seems_empty &= piece.counts.n_without == piece.counts.n_read
-            elif not letters and seems_empty:  # Look for an example in the other sections.
-                whole = Bookmark({"file": mark["file"]}, encoding=at.encoding)
-                next(self._read(self.paths[mark["file"]], whole), None)
-            place += 1
+            # Only one section checks that the file has an example, perhaps in another section.
+            if self._section and at.has(1) and at.counts.n_without == at.counts.n_read:
+                whole = Bookmark({"file": number}, encoding=at.encoding)
+                next(self._read(self.paths[number], whole), None)
 
     def _read(self, path: str, at: Bookmark) -> Iterator[Episode]:
         gathered, skips = tolerance().bad_data, self.options.on_bad_data == "skip"
@@ -245,7 +210,7 @@ class FileSource:
             if gathered is None:
                 raise counts.too_many(max_share)
             gathered[path] = counts
-        if at.piece is None:
+        if not at.is_part:
             self.bad[path] = counts
 
     def compare(self, part: BadData) -> None:

@@ -405,9 +405,9 @@ class Teacher(Agent):
         self: TeacherT, state: Mapping[str, Any], places: Sequence[Optional[Place]] = ()
     ) -> List[TeacherT]:
         """Move to the position in a ``state``. If the state was made with a batcher, set the
-        batcher first. A stream is read from the block of episodes of the position on: files are
-        opened at this block (gzip is decompressed up to it). Other data is read again from its
-        beginning, and so is all data that a mutator must see completely.
+        batcher first. A stream is read from the block of episodes of the position on: lines of
+        files before this block are skipped. Other data is read again from its beginning, and so is
+        all data that a mutator must see completely.
 
         state (Mapping[str, Any]): From ``state``.
         places (Sequence[Optional[Place]]): Positions of the copies, each from its ``place``.
