@@ -1,5 +1,6 @@
 """Read numbered lines, the format of fbdialog and the bAbI tasks."""
 
+from itertools import chain
 from typing import Iterator, List, Optional
 
 from ..errors import DataError
@@ -24,92 +25,56 @@ def read_numbered_text(
         not among its candidates; without, if there is no question with an answer.
     """
     at = at or Bookmark()
-    n_episodes = at.count
-    previous, is_bad = 0, False
-    reading = _Episode(supporting, at)
-    for line_number, line in read_lines(path, at, with_lost=True):
+    n_episodes, previous, is_bad = at.count, 0, False
+    episode, statements, reward = list[Message](), list[str](), 0.0
+    # The end of the file ends an episode as a line of a lower number does.
+    for line_number, line in chain(read_lines(path, at, with_lost=True), [(0, "0 ")]):
         if not line or line.isspace():
             continue
         digits, _, rest = line.partition(" ")
         is_numbered = _is_number(digits)
         if is_numbered and int(digits) <= previous:
-            if reading.end() and not is_bad:
-                yield reading.episode
+            at.leave_out(TRAILING, len(statements))
+            if episode and not is_bad:
+                yield episode
                 n_episodes += 1
             at.before(n_episodes)
-            reading, is_bad = _Episode(supporting, at), False
+            at.lines, episode, statements, reward, is_bad = [], [], [], 0.0, False
         previous = int(digits) if is_numbered else previous
         try:
             if isinstance(line, LostLine):
                 raise line.error
             if not is_numbered:
                 raise at.error(f"expected a number, a space and a text, found {short(line)}")
-            reading.add(rest, f"{n_episodes}/{len(reading.episode)}", path, line_number)
+            text, *cells = rest.split("\t")
+            statements.append(text.strip().replace("\\n", "\n"))
+            is_support = supporting and len(cells) < 3
+            third = cells[1].strip() if len(cells) > 1 else ""
+            reward += _reward(third, at) if third and not is_support else 0.0
+            if cells and (cells[0] or tolerance().unlabelled):
+                message = Message(id=f"{n_episodes}/{len(episode)}", text="\n".join(statements))
+                if cells[0]:
+                    message["labels"] = _several(cells[0])
+                if third and is_support:
+                    message["supporting"] = _support(third, at)
+                elif reward:
+                    message["reward"] = reward
+                if len(cells) > 2 and cells[2]:
+                    message["label_candidates"] = _several(cells[2])
+                    check_candidates(message, path, line_number)
+                episode.append(message)
+                at.lines.append(line_number)
+                statements, reward = [], 0.0
         except DataError as error:
             at.refuse(error, is_same=is_bad)
             # The whole episode is left out, because later questions may need this line.
             is_bad = True
-    if reading.end() and not is_bad:
-        yield reading.episode
-    elif not n_episodes:
+    if not n_episodes:
         raise DataError(path, "holds no examples: no line has an answer after a tab")
 
 
-class _Episode:
-    """Collect the lines of an episode.
-
-    supporting (bool): Meaning of the third column, see ``NumberedText``.
-    at (Bookmark): Position of the reader.
-
-    episode (Episode): The questions so far.
-    """
-
-    def __init__(self, supporting: bool, at: Bookmark):
-        self.supporting, self.at = supporting, at
-        self.episode: Episode = []
-        self._statements: List[str] = []
-        self._reward = 0.0
-        at.lines = []
-
-    def add(self, rest: str, name: str, path: File, line: int) -> None:
-        """Add a line: a statement or a question.
-
-        rest (str): The line without its number.
-        name (str): Id of the question, if the line is a question.
-        path (File): The file.
-        line (int): Position of the line in the file, from 1.
-        RAISES (DataError): If the line breaks the format.
-        """
-        cells = rest.split("\t")
-        self._statements.append(cells[0].strip().replace("\\n", "\n"))
-        third = cells[2].strip() if len(cells) > 2 else ""
-        is_support = self.supporting and len(cells) < 4
-        if third and not is_support:
-            self._reward += _reward(third, self.at)
-        is_question = len(cells) > 1 and (cells[1] or tolerance().unlabelled)
-        if not is_question:
-            return
-        message = Message(id=name, text="\n".join(self._statements))
-        if cells[1]:
-            message["labels"] = cells[1].replace("\\n", "\n").split("|")
-        if third and is_support:
-            message["supporting"] = _support(third, self.at)
-        elif self._reward:
-            message["reward"] = self._reward
-        if len(cells) > 3 and cells[3]:
-            message["label_candidates"] = cells[3].replace("\\n", "\n").split("|")
-            check_candidates(message, path, line)
-        self.episode.append(message)
-        self.at.lines.append(line)
-        self._statements, self._reward = [], 0.0
-
-    def end(self) -> bool:
-        """Count the statements after the last question.
-
-        RETURNS (bool): Whether the episode has a question.
-        """
-        self.at.leave_out(TRAILING, len(self._statements))
-        return bool(self.episode)
+def _several(cell: str) -> List[str]:
+    return cell.replace("\\n", "\n").split("|")
 
 
 def _is_number(word: str) -> bool:
