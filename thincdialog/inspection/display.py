@@ -38,8 +38,7 @@ def display_data(
     tokenizer = experiment.tokenizer if tokens else None
     if tokens and tokenizer is None:
         raise experiment.checked.error("there is no [tokenizer]", "leave out --tokens, or add one")
-    reading = tolerating(empty_labels=experiment.agent.has_label_sets)
-    with experiment.naming_tasks(), reading:
+    with tolerating(empty_labels=experiment.agent.has_label_sets):
         if tokenizer is not None and tokenizer.needs_texts:
             tokenizer.build(experiment.split("train").texts())
         teacher = experiment.split(split, training=shuffle, seed=experiment.seed)

@@ -20,7 +20,7 @@ from ..formats.wording import short
 from ..messages import Episode, Message, wrong_list
 from ..registry import registry
 from .held_out import HeldOut
-from .other_format import with_other_teacher
+from .other_format import NO_TASK, with_other_teacher
 from .teacher import Teacher
 
 NAME = "thincdialog.Dataset.v1"
@@ -101,6 +101,7 @@ class DatasetRows:
     text_field, label_field (str): See ``Dataset``.
     part (str): The split that is shown, if the rows are divided into several; otherwise "".
     held_out (HeldOut): The division of the rows into splits.
+    task (str): Name of the task, for error messages.
 
     about (str): Description of the part of the data set that is shown; "" for all of it.
     """
@@ -111,6 +112,7 @@ class DatasetRows:
     label_field: str
     part: str
     held_out: HeldOut
+    task: str = NO_TASK
 
     def __post_init__(self) -> None:
         self.about = self.held_out.about(self.part)
@@ -148,7 +150,7 @@ class DatasetRows:
         label, hint = message.pop(self.label_field, None), ""
         if isinstance(self.dataset, str) and not number and not text and label is None:
             error = self._error(number, f"has no '{self.text_field}' and no '{self.label_field}'")
-            other = with_other_teacher(error, self.dataset, NAME)
+            other = with_other_teacher(error, self.dataset, NAME, self.task)
             if other is not error:
                 raise other
         if label is not None:

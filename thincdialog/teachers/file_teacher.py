@@ -17,7 +17,7 @@ from ..formats.text_file import PathOrPaths, check_encoding
 from ..messages import Episode
 from ..registry import registry
 from .held_out import HeldOut
-from .other_format import with_other_teacher
+from .other_format import NO_TASK, with_other_teacher
 from .teacher import Teacher
 
 # Bytes of a piece of a file. Files with fewer pieces than workers are not read in sections.
@@ -112,6 +112,7 @@ class FileSource:
     options (FileOptions): Options of the reading.
     part (str): The split to show, if the files are divided into several.
     has_lines (bool): Whether the reader can begin at any line.
+    task (str): Name of the task, for error messages.
 
     bad (Dict[str, BadData]): For each file, the bad data of its last complete reading.
     about (str): Description of the part of the files that the episodes are from; "" for all.
@@ -125,6 +126,7 @@ class FileSource:
     options: FileOptions
     part: str = ""
     has_lines: bool = False
+    task: str = NO_TASK
 
     # Labels are compared here, because the error can then name the line (see
     # ``Split.compare_labels``).
@@ -195,7 +197,7 @@ class FileSource:
             is_unread = is_begin and not counts.n_read
             if is_unread:
                 first, given = counts.first[0] if counts.first else error, self.options
-                names = given.teacher, given.layout_file, given.encoding
+                names = given.teacher, self.task, given.layout_file, given.encoding
                 other = with_other_teacher(first, path, *names)
                 if other is not first:
                     raise other from None

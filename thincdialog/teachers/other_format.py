@@ -1,11 +1,15 @@
 """Find the teacher that can read a file, if another teacher could not read it."""
 
+import copy
 from pathlib import Path
 from typing import Dict, Optional
 
 from ..errors import DataError
 from ..formats.guessing import about, readable_format
 from ..formats.layout_file import shipped_layouts
+
+# Stands for the name of a task that is not in a config.
+NO_TASK = "NAME"
 
 _CONVERSATIONS = {"@teachers": "thincdialog.Conversations.v1"}
 _LABELLED = {"@teachers": "thincdialog.LabelledText.v1"}
@@ -24,29 +28,13 @@ SETTINGS: Dict[str, Dict[str, str]] = {
 }
 
 
-class OtherFormatError(DataError):
-    """Report that a file is in a format that another teacher can read.
-
-    error (DataError): The error of the teacher that could not read the file.
-    format (str): Name of the format or layout that the file seems to have.
-    settings (Dict[str, str]): Settings of the task with which the file can be read.
-    task (str): Name of the task.
-    """
-
-    def __init__(self, error: DataError, format: str, settings: Dict[str, str], task: str = "NAME"):
-        self.error, self.format, self.settings = error, format, settings
-        self.path, self.line = error.path, error.line
-        override = " ".join(f"--tasks.{task}.{key} {value}" for key, value in settings.items())
-        text = f"{error}\n  The file looks like {format}. To read it: {override}"
-        Exception.__init__(self, text)
-
-    def of_task(self, name: str) -> "OtherFormatError":
-        """Return the same error, with the task's name in the options that the user can paste."""
-        return OtherFormatError(self.error, self.format, self.settings, name)
-
-
 def with_other_teacher(
-    error: DataError, path: str, own: str, layout_file: str = "", encoding: Optional[str] = None
+    error: DataError,
+    path: str,
+    own: str,
+    task: str,
+    layout_file: str = "",
+    encoding: Optional[str] = None,
 ) -> DataError:
     """Return an error that adds, to the error of a teacher, the teacher or layout that can read the
     file; the same error if there is none.
@@ -54,6 +42,7 @@ def with_other_teacher(
     error (DataError): The error of the teacher.
     path (str): The file, of which the teacher could read no example.
     own (str): Registered name of the teacher.
+    task (str): Name of the task, for the options that the user can paste.
     layout_file (str): File of the teacher's layout; "" for none.
     encoding (Optional[str]): Encoding of the file, see ``Bookmark``.
     """
@@ -68,4 +57,7 @@ def with_other_teacher(
     is_same = settings["@teachers"] == own
     if is_same and str(shipped_layouts().get(name, "")) == layout_file:
         return error
-    return OtherFormatError(error, name, settings)
+    override = " ".join(f"--tasks.{task}.{key} {value}" for key, value in settings.items())
+    other = copy.copy(error)
+    other.args = (f"{error}\n  The file looks like {name}. To read it: {override}",)
+    return other

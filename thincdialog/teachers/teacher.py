@@ -141,6 +141,13 @@ class Teacher(Agent):
         """Names of the splits that have data."""
         return list(self.data)
 
+    def set_name(self, name: str) -> None:
+        """Set the name of the task, for error messages."""
+        self.id = name
+        for split in self.data.values():
+            if hasattr(split.source, "task"):
+                split.source.task = name
+
     def check_sources(self) -> None:
         """Check that the files of all splits exist, before any of them is read.
 

@@ -42,7 +42,6 @@ from ..ops.device_memory import is_out_of_memory, no_room
 from ..pretrained.frozen import encode_ahead
 from ..protocol import Agent, Learner
 from ..teachers import MultiTask, Teacher, mix_tasks
-from ..teachers.other_format import OtherFormatError
 from ..worlds import WorldFactory
 from .beginning import find_beginning
 from .data_size import chosen_settings, left_to_size
@@ -96,7 +95,7 @@ class Experiment:
         self.seed: int = parts["system"]["seed"]
         self.tasks: Dict[str, Teacher] = parts["tasks"]
         for name, task in self.tasks.items():
-            task.id = name
+            task.set_name(name)
         self.agent: Agent = parts["agent"]
         self.classes = Spellings() if self.agent.has_classes else None
         self.tokenizer: Any = parts["tokenizer"]
@@ -207,7 +206,7 @@ class Experiment:
             classes=self.classes,
             needs_text=getattr(self.agent, "collate", self) is None,
         )
-        with using_ops(self.ops), errors, reading, self.naming_tasks():
+        with using_ops(self.ops), errors, reading:
             try:
                 yield
             except ConfigError as error:
@@ -221,21 +220,6 @@ class Experiment:
                 raise no_room(text) from error
             finally:
                 gc.unfreeze()  # ``Split.store`` has frozen data of many examples.
-
-    @contextmanager
-    def naming_tasks(self) -> Iterator[None]:
-        """Add the name of the task to errors of teachers, which do not know it, in the block."""
-        try:
-            yield
-        except OtherFormatError as error:
-            raise error.of_task(self._task_of(error.path)) from None
-
-    def _task_of(self, path: str) -> str:
-        """Return the name of the task that a file belongs to."""
-        for name, task in self.tasks.items():
-            if any(path in task.files(split) for split in task.splits):
-                return name
-        return next(iter(self.tasks))
 
     def bad_data(self) -> Dict[str, BadData]:
         """Return the skipped data, by file, of the files that were read so far."""
