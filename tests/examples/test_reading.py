@@ -23,7 +23,7 @@ from thincdialog.loader.readers import Readers
 from thincdialog.messages import Message
 from thincdialog.mutators.flatten import Flatten
 from thincdialog.mutators.limit import Limit
-from thincdialog.teachers import IterableTeacher, Teacher, file_teacher
+from thincdialog.teachers import IterableTeacher, Teacher
 from thincdialog.teachers.text_formats import Conversations, LabelledText
 
 
@@ -311,14 +311,13 @@ LINES = ["conversations", "named side", "jsonl, a part"]
 @given(
     st.lists(sizes, min_size=1, max_size=4),
     st.integers(1, 3),
-    st.integers(1, 200),
     st.integers(0, 5),
     st.booleans(),
     st.booleans(),
 )
-@example([[1, 4]], 3, 35, 0, False, False)
+@example([[1, 4]], 3, 0, False, False)
 def test_reading_processes_parse_each_line_of_files_once(
-    tmp_path, name, parts, n_workers, n_bytes, n_before, help, pack
+    tmp_path, name, parts, n_workers, n_before, help, pack
 ):
     """Every process continues where its state was taken, and reads no lines of another process."""
     files = Files(tmp_path, name, parts, pack)
@@ -333,29 +332,24 @@ def test_reading_processes_parse_each_line_of_files_once(
             share = teacher.share_of(worker, n_workers, reads_apart=True)
             yield ahead(share) if help else share
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(file_teacher, "PIECE", n_bytes)
-        said = []
-        for share, again in zip(shares(), shares()):
+    said = []
+    for share, again in zip(shares(), shares()):
+        n_parsed = len(parsed)
+        first = rounds([share], n_before)
+        state = through_json(share.state())
+        rest = rounds([share])
+        if first + rest:  # A share without examples is read again, to be sure that it has none.
             n_parsed = len(parsed)
-            first = rounds([share], n_before)
-            state = through_json(share.state())
-            rest = rounds([share])
-            if first + rest:  # A share without examples is read again, to be sure that it has none.
-                n_parsed = len(parsed)
-            again.restore(state)
-            assert rounds([again]) == rest
-            del parsed[n_parsed:]
-            said += first + rest
+        again.restore(state)
+        assert rounds([again]) == rest
+        del parsed[n_parsed:]
+        said += first + rest
     assert sorted(said) == sorted(whole)
-    # Smaller files are read in full by each process.
-    is_cut = sum(path.stat().st_size for path in files.paths) // n_bytes >= n_workers
-    assert not is_cut or len(parsed) == len(set(parsed))
+    assert len(parsed) == len(set(parsed))
 
 
 @pytest.mark.parametrize("n_workers", [2, 3])
-def test_reading_processes_get_even_sections_of_uneven_files(tmp_path, monkeypatch, n_workers):
-    monkeypatch.setattr(file_teacher, "PIECE", 1 << 10)
+def test_reading_processes_get_even_sections_of_uneven_files(tmp_path, n_workers):
     paths = [
         write_spoken(tmp_path / f"{number:02}.jsonl", *["agent"] * (1 if number % 2 else 100))
         for number in range(40)
@@ -366,8 +360,7 @@ def test_reading_processes_get_even_sections_of_uneven_files(tmp_path, monkeypat
     assert sum(sizes) == 20 * 101 and max(sizes) < 1.3 * min(sizes)
 
 
-def test_reading_processes_name_a_file_that_is_gone(tmp_path, monkeypatch):
-    monkeypatch.setattr(file_teacher, "PIECE", 1 << 10)
+def test_reading_processes_name_a_file_that_is_gone(tmp_path):
     paths = [write_spoken(tmp_path / f"{name}.jsonl", *["agent"] * 50) for name in "ab"]
     teacher = Conversations(paths, label_speaker="agent", streaming=True).for_split("train")
     shares = [teacher.share_of(n, 2, reads_apart=True) for n in range(2)]
@@ -378,9 +371,8 @@ def test_reading_processes_name_a_file_that_is_gone(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("speakers", [["bot"] * 50, ["bot"] * 49 + ["agent"], []])
-def test_reading_processes_name_a_file_without_examples_once(tmp_path, monkeypatch, speakers):
+def test_reading_processes_name_a_file_without_examples_once(tmp_path, speakers):
     """As in a single process. An example in another process's section is enough."""
-    monkeypatch.setattr(file_teacher, "PIECE", 1 << 10)
     paths = [write_spoken(tmp_path / f"{n}.jsonl", *["agent"] * 50) for n in range(3)]
     write_spoken(tmp_path / "1.jsonl", *speakers)
     teacher = Conversations(paths, label_speaker="agent", streaming=True).for_split("train")

@@ -224,7 +224,7 @@ class Split:
         number (int): Number of the section, from 0.
         """
         source: Any = self.source
-        if not self.streaming or not are_apart(self) or source.size < n:
+        if not self.streaming or not are_apart(self) or getattr(source, "size", n) < n:
             return None
         section = copy.copy(self)
         section.source, section.beginning = source.section(number, n), None

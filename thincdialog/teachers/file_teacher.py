@@ -2,7 +2,6 @@
 
 import copy
 import inspect
-import os
 from dataclasses import dataclass
 from functools import wraps
 from typing import Any, Callable, Dict, Iterator, List, Literal, Optional, Sequence, Tuple, Union
@@ -19,9 +18,6 @@ from ..registry import registry
 from .held_out import HeldOut
 from .other_format import NO_TASK, with_other_teacher
 from .teacher import Teacher
-
-# Bytes of a piece of a file. Files with fewer pieces than workers are not read in sections.
-PIECE = 1 << 14
 
 
 @dataclass(frozen=True)
@@ -140,13 +136,6 @@ class FileSource:
         self.is_by_line = self.has_lines and self.options.on_bad_data != "skip"
         self.bad: Dict[str, BadData] = {}
         self._section: Optional[Tuple[int, int]] = None
-
-    @property
-    def size(self) -> int:
-        """Approximate number of pieces in the files; files that are packed count by their packed
-        size."""
-        # Reading a missing file raises its own error.
-        return sum(os.path.getsize(path) for path in self.paths if os.path.exists(path)) // PIECE
 
     def section(self, number: int, n: int) -> "FileSource":
         """Return one of n sections of the files, if each line can be read separately: every n-th
