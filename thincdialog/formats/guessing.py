@@ -223,16 +223,11 @@ def is_cut_so(path: str, layout: CorpusLayout, lines: List[str]) -> bool:
 
 def _has_support(lines: List[str]) -> bool:
     """Return whether third columns hold numbers of earlier lines."""
-    thirds = []
-    for line in lines:
-        cells = line.split("\t")
-        if len(cells) > 3:
-            return False
-        if len(cells) == 3:
-            thirds.append((line.partition(" ")[0], cells[2].split()))
-    return bool(thirds) and all(
-        words
-        and number.isdecimal()
-        and all(word.isdecimal() and 0 < int(word[:18]) < int(number[:18]) for word in words)
+    rows = [line.split("\t") for line in lines]
+    thirds = [(row[0].partition(" ")[0], row[2].split()) for row in rows if len(row) == 3]
+    are_numbers = all(number.isdecimal() and words for number, words in thirds) and all(
+        word.isdecimal() and 0 < int(word[:18]) < int(number[:18])
         for number, words in thirds
+        for word in words
     )
+    return bool(thirds) and max(map(len, rows)) == 3 and are_numbers

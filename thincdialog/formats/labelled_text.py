@@ -1,7 +1,7 @@
 """Read and write labelled texts, such as utterances with intents, in JSONL, CSV or TSV."""
 
 import json
-from typing import Any, Dict, Iterator, List, Optional, Sequence, Union
+from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple, Union
 
 from ..errors import DataError
 from ..messages import Episode, Message
@@ -62,14 +62,15 @@ def read_labelled_text(
         raise DataError(path, f"has the unknown suffix '{suffix}': expected {known}")
     if split_field is not None:
         rows = of_split(rows, split, lambda row: fields.value(row[1], split_field), path, at)
-    for number, row in rows:
-        try:
-            message = fields.message(f"{number}/0", row)
-            if keep_fields:
-                fields.add_others(message, row)
-        except DataError as error:
-            at.refuse(error)
-            continue
+
+    def made(numbered: Tuple[int, Dict[str, Any]]) -> Message:
+        number, row = numbered
+        message = fields.message(f"{number}/0", row)
+        if keep_fields:
+            fields.add_others(message, row)
+        return message
+
+    for message in at.try_each(made, rows):
         at.before()
         is_empty = False
         yield [message]

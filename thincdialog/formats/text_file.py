@@ -185,21 +185,14 @@ def read_text(path: Union[str, Path], at: Optional[Bookmark] = None, most: int =
 
 
 def read_json_lines(path: File, at: Bookmark) -> Iterator[Tuple[int, Dict[str, Any]]]:
-    """Yield every object of a JSONL file with its line number; blank lines are skipped.
+    """Return an iterator over the objects of a JSONL file with their line numbers.
 
     path (File): The file.
     at (Bookmark): Position to begin at, see ``read_lines``.
     RAISES (DataError): As ``read_lines``, or if a line is not a JSON object.
     """
-    for number, line in read_lines(path, at):
-        if not line or line.isspace():
-            continue
-        try:
-            value = json_object(path, number, line)
-        except DataError as error:
-            at.refuse(error)
-            continue
-        yield number, value
+    lines = (line for line in read_lines(path, at) if line[1] and not line[1].isspace())
+    return at.try_each(lambda line: (line[0], json_object(path, *line)), lines)
 
 
 def json_object(path: object, number: int, line: str) -> Dict[str, Any]:
