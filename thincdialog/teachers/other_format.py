@@ -8,7 +8,7 @@ from ..errors import DataError
 from ..formats.guessing import about, readable_format
 from ..formats.layout_file import shipped_layouts
 
-# Stands for the name of a task that is not in a config.
+# Name of a task that is not in a config.
 NO_TASK = "NAME"
 
 _CONVERSATIONS = {"@teachers": "thincdialog.Conversations.v1"}
