@@ -31,6 +31,7 @@ import tempfile
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -50,14 +51,12 @@ from thincdialog.optimizers.lazy_adam import LazyAdam
 from thincdialog.optimizers.row_sparse import Segment
 from thincdialog.optimizers.state import KEY
 from thincdialog.runners import Hogwild
-from thincdialog.runners.cluster.lone_plane import LonePlane
-from thincdialog.runners.cluster.owned import Owned, pieces_of
-from thincdialog.runners.cluster.parcel import opened, parcel
+from thincdialog.runners.cluster.exchange import SUMS, VALUES, WEIGHTS, Barrier
 from thincdialog.runners.cluster.runner import build_ray
-from thincdialog.runners.cluster.shared_plane import SharedPlane, shared_layout
+from thincdialog.runners.cluster.shard import Shard, pieces_of
 from thincdialog.runners.cluster.slots import Slots
-from thincdialog.runners.cluster.store_plane import Mailbox, StorePlane
-from thincdialog.runners.mapped_arrays import MappedArrays
+from thincdialog.runners.cluster.sync_worker import SyncWorker, sync_layout
+from thincdialog.runners.shared_arrays import open_arrays, private_arrays, shared_arrays
 
 N_STEPS = int(os.environ.get("BENCH_STEPS", sized(30, 6)))
 # Array sizes of a model with 1 million parameters, and of one with 20 million, most in one table.
@@ -123,8 +122,8 @@ class Busy:
     """The CPU time that training has taken since this object was made."""
 
     def __init__(self, work: Work):
-        crew = work.runner.crew
-        self.work, self.pids = work, crew.team.pids if work.runner.num_workers else [os.getpid()]
+        workers = work.runner.workers
+        self.work, self.pids = work, workers.pids if workers else [os.getpid()]
         self.n, self.seconds = work.n_examples, [cpu_seconds(pid) for pid in self.pids]
 
     def rate(self) -> float:
@@ -188,64 +187,53 @@ def parameters_of(sizes: List[int], ops: str = "numpy") -> FlatParameters:
     return FlatParameters(model)
 
 
-class Exchanging:
+class Exchanging(SyncWorker):
     """A worker that has its gradient ready, step after step."""
 
     def __init__(self, worker: int, sizes: List[int], optimizer: str):
-        self.worker, self.slots = worker, Slots(2, 2)
+        self.number, self.slots = worker, Slots(2, 2)
         self.make, ops = OPTIMIZERS[optimizer]
         self.parameters = parameters_of(sizes, ops)
-        self.mailbox = Mailbox()
+        self.stretches = self.parameters.stretches
+        self.experiment: Any = SimpleNamespace(working=nullcontext)
+        self.vectors: Any = SimpleNamespace(weights_changed=lambda: None)
+        self.learner: Any = SimpleNamespace(weights=self.parameters.values)
+        self.walk: Any = SimpleNamespace(done=lambda: False)
+        self.pieces = [pieces_of(self.stretches, each, 2) for each in range(2)]
 
-    def begin(self, mapping: Any, peers: Any) -> None:
-        """mapping (Optional[Mapping]): Shared memory; None for Ray's object store."""
-        stretches, values = self.parameters.stretches, self.parameters.values
-        self.plane: LonePlane
-        if mapping is not None:
-            memory = MappedArrays.open(mapping)
-            self.plane = SharedPlane(memory, stretches, self.slots, self.worker)
-        else:
-            self.plane = StorePlane(
-                values, stretches, self.slots, self.worker, self._send, self.mailbox
-            )
-        self.peers = peers
-        pieces = pieces_of(stretches, self.worker, 2)
-        self.owned = Owned(pieces, self.make(0.001), self.parameters.ops, self.plane.state)
+    def begin(self, memory: Any) -> None:
+        """memory (Optional[SharedMemory]): Shared memory; None for Ray's object store."""
+        layout = sync_layout(self.stretches, self.slots)
+        self.arrays = private_arrays(layout) if memory is None else open_arrays(memory)
+        self.optimizer = self.make(0.001)
+        self.shard = Shard(
+            self.pieces[self.number], self.optimizer, self.parameters.ops, self.arrays
+        )
+        self.barrier = Barrier(self.arrays, self.number)
 
-    def _send(self, other: int, key: Any, message: Any) -> None:
-        self.peers[other].give.options(num_returns=0).remote(key, *parcel(message))
-
-    def give(self, key: Any, *parts: Any) -> None:
-        self.mailbox.put(key, opened(parts))
+    def _learn(self, step: int) -> None:
+        self.arrays[f"vector {self.number}"].fill(0.01)
+        self.arrays[WEIGHTS][self.number, 0] = 64
+        self._filled, self._n_slots, self._reports = [self.number], 2, []
 
     def exchange(self, n_steps: int) -> List[float]:
-        """RETURNS (List[float]): Milliseconds of each step."""
-        plane, found = self.plane, []
-        vector = plane.vectors[self.worker]
-        for _ in range(n_steps):
-            vector.fill(0.01)
-            plane.stepped([], {}) if isinstance(plane, SharedPlane) else None  # All are ready.
+        """RETURNS (List[float]): Milliseconds of each step through shared memory."""
+        found = []
+        for step in range(n_steps):
+            self._learn(step)
+            self.barrier.wait()  # All are ready.
             began = time.perf_counter()
-            total, gradients = plane.hand_over({self.worker: []}, 128, 2)
-            self.owned.add_up(gradients, plane.sums)
-            norm = self.owned.norm(plane.all_sums(), 1.0 / total)
-            self.owned.step(plane.values, gradients[0].vector, 1.0 / total, norm)
-            plane.stepped(self.owned.pieces, {})
+            self.barrier.wait()
+            self._add_up()
+            self.barrier.wait()
+            self._step(self.arrays[SUMS])
+            self.barrier.wait()
             found.append(1e3 * (time.perf_counter() - began))
         return found
 
-    def messages(self, n_steps: int) -> List[float]:
-        """Measure the milliseconds of a step's messages alone: half a gradient, sums, half the
-        weights."""
-        half = numpy.ones(len(self.parameters.values) // 2, dtype="f")
-        other, found = 1 - self.worker, []
-        for step in range(n_steps):
-            began = time.perf_counter()
-            for number, message in enumerate((half, half[:8], half)):
-                self._send(other, ("alone", step, number), message)
-                self.mailbox.take(("alone", step, number))
-            found.append(1e3 * (time.perf_counter() - began))
-        return found
+    def send(self, *received: Any) -> Any:
+        """Return half a gradient, or half the weights."""
+        return self.arrays[VALUES][: len(self.arrays[VALUES]) // 2]
 
     def alone(self, n_steps: int) -> List[float]:
         """Measure the milliseconds of the optimizer's step alone, on half of the parameters."""
@@ -271,9 +259,7 @@ class Threaded:
         self.of, self.pool = of, ThreadPoolExecutor(4)
 
     def __getattr__(self, name: str) -> Any:
-        method = SimpleNamespace(remote=partial(self.pool.submit, getattr(self.of, name)))
-        method.options = lambda **given: method
-        return method
+        return SimpleNamespace(remote=partial(self.pool.submit, getattr(self.of, name)))
 
 
 # Replaces Ray if the actors are threads.
@@ -283,7 +269,7 @@ THREADS = SimpleNamespace(
 )
 
 
-def pair(ray: Any, sizes: List[int], optimizer: str, mapping: Any, nodes: List[Any]) -> List[Any]:
+def pair(ray: Any, sizes: List[int], optimizer: str, memory: Any, nodes: List[Any]) -> List[Any]:
     if ray is THREADS:
         actors: List[Any] = [Threaded(Exchanging(n, sizes, optimizer)) for n in range(2)]
     else:
@@ -297,8 +283,31 @@ def pair(ray: Any, sizes: List[int], optimizer: str, mapping: Any, nodes: List[A
             ).remote(n, sizes, optimizer)
             for n in range(2)
         ]
-    ray.get([actor.begin.remote(mapping, actors) for actor in actors])
+    ray.get([actor.begin.remote(memory) for actor in actors])
     return actors
+
+
+def sent(ray: Any, actors: List[Any], is_alone: bool = False) -> Tuple[float, float]:
+    """Return the milliseconds of a step of workers that send each other their results, as in
+    ``SyncRunner``, or of its messages alone."""
+    found = []
+    for step in range(N_STEPS):
+        began = time.perf_counter()
+        if is_alone:
+            for _ in range(3):
+                refs = [actor.send.remote() for actor in actors]
+                refs = [actor.send.remote(*refs[::-1]) for actor in actors]
+        else:
+            cuts = [actor.learn.options(num_returns=2).remote(step) for actor in actors]
+            sums = [
+                actor.add_up.remote(*(cut[n] for cut in cuts)) for n, actor in enumerate(actors)
+            ]
+            changed = [actor.step.remote(*sums) for actor in actors]
+            refs = [actor.take.remote(*changed) for actor in actors]
+        ray.wait(refs, num_returns=2)
+        found.append(1e3 * (time.perf_counter() - began))
+    steps = found[N_STEPS // 3 :]
+    return statistics.median(steps), min(steps)
 
 
 def timed(ray: Any, actors: List[Any], call: str) -> Tuple[float, float]:
@@ -315,14 +324,15 @@ def exchange() -> Dict[str, float]:
     print(f"{'parameters':22}{'shm':>16}{'step of half':>16}{'store':>16}")
     for name, sizes in SIZES.items():
         parameters = parameters_of(sizes)
-        layout = shared_layout(len(parameters.values), parameters.stretches, Slots(2, 2))
+        layout = sync_layout(parameters.stretches, Slots(2, 2))
         for optimizer in sized(list(OPTIMIZERS), ["LazyAdam, fast"]):
-            memory = MappedArrays(layout)
-            actors = pair(ray, sizes, optimizer, memory.mapping, [])
+            with shared_arrays(layout) as (memory, _):
+                actors = pair(ray, sizes, optimizer, memory, [])
             alone, took = timed(ray, actors, "alone"), timed(ray, actors, "exchange")
-            memory.close()
-            ray.get([actor.begin.remote(None, actors) for actor in actors])
-            through = timed(ray, actors, "exchange")
+            through = (0.0, 0.0)
+            if ray is not THREADS:
+                ray.get([actor.begin.remote(None) for actor in actors])
+                through = sent(ray, actors)
             found.setdefault(name, through[0])
             shown = "".join(f"{a:8.2f}{b:8.2f}" for a, b in (took, alone, through))
             print(f"{name + ' ' + optimizer:22}{shown}", flush=True)
@@ -350,7 +360,7 @@ def nodes() -> Dict[str, Tuple[float, float]]:
     print(f"{'parameters':12}{'two raylets':>18}{'messages alone':>18}{'Adam of half':>18}")
     for name, sizes in SIZES.items():
         actors = pair(ray, sizes, "Adam", None, ids)
-        took = [timed(ray, actors, what) for what in ("exchange", "messages", "alone")]
+        took = [sent(ray, actors), sent(ray, actors, is_alone=True), timed(ray, actors, "alone")]
         found[name] = took[0][0], took[2][0]
         print(f"{name:12}" + "".join(f"{a:9.1f}{b:9.1f}" for a, b in took), flush=True)
         for actor in actors:
@@ -370,9 +380,9 @@ def restart() -> None:
     take, steps = SyncRunner.take, [20, 60, 100]
 
     def killing(self: Any, step: int, room: float) -> Any:
-        if steps and step > steps[0] and len(self.crew.team.actors) == 2:
+        if steps and step > steps[0] and len(self.workers.actors) == 2:
             steps.pop(0)
-            threading.Timer(0.1, os.kill, (self.crew.team.pids[-1], 9)).start()
+            threading.Timer(0.1, os.kill, (self.workers.pids[-1], 9)).start()
         return take(self, step, room)
 
     SyncRunner.take = killing  # type: ignore[method-assign]

@@ -23,12 +23,11 @@ from thincdialog.api import (
     train,
 )
 from thincdialog.optimizers.state import KEY
-from thincdialog.runners import mapped_arrays
+from thincdialog.runners import shared_arrays
 from thincdialog.runners.data_prints import N_FIRST
 from thincdialog.runners.hogwild_processes import (
-    folder_of,
     make_process_worker,
-    share_with_processes,
+    shared_with_processes,
 )
 from thincdialog.runs.run_log import read_log
 
@@ -76,11 +75,9 @@ def begun(config, overrides, between=lambda: None):
     with experiment.working():
         teacher = experiment.training_split()
         experiment.initialize(teacher, io.StringIO())
-        _, memory, arguments = share_with_processes(experiment, teacher, 2, 2)
-        with folder_of(experiment.learner, experiment.scratch) as folder:
+        with shared_with_processes(experiment, teacher, 2, 2) as (_, arguments):
             between()
-            yield experiment, make_process_worker(1, folder=folder, **arguments)
-        memory.close()
+            yield experiment, make_process_worker(1, **arguments)
 
 
 @pytest.mark.parametrize("n_lines, streaming", [(9, False), (N_FIRST + 9, True), (9, True)])
@@ -133,7 +130,7 @@ def test_processes_name_the_folder_if_the_agent_cannot_be_written(tmp_path, monk
     n_bytes = 4 * train(text, stdout=io.StringIO()).n_parameters
     # A mark, two numbers, weights and a moment fit into shared memory, but the file with the
     # description of the model is too large.
-    monkeypatch.setattr(mapped_arrays, "ALIGNMENT", 64)
+    monkeypatch.setattr(shared_arrays, "ALIGNMENT", 64)
     with limited("RLIMIT_FSIZE", 2 * 64 + 2 * -(-n_bytes // 64) * 64):
         with pytest.raises(DialogError) as refused:
             train(text, overrides=PROCESSES, stdout=io.StringIO())

@@ -148,13 +148,14 @@ def test_worker_processes_that_cannot_be_started_say_what_to_do():
 SCRIPT = """
 import os, pathlib, sys
 from tests.runners import toys
-from thincdialog.runners.mapped_arrays import MappedArrays
+from thincdialog.runners.shared_arrays import shared_arrays
 from thincdialog.runners.worker_process import worker_processes
 
 def main(mode):
-    shared = MappedArrays([("counts", (2,), "<f4")])
+    sharing = shared_arrays([("counts", (2,), "<f4")])
+    memory, shared = sharing.__enter__()
     settings = {"most": 10 if mode == "normal" else 10**6, "delay": 0.001}
-    started = worker_processes(2, toys.make_toy, {"memory": shared.mapping, **settings})
+    started = worker_processes(2, toys.make_toy, {"memory": memory, **settings})
     workers = started.__enter__()
     crew = toys.crew_of(workers)
     crew.each("begin")
@@ -166,9 +167,10 @@ def main(mode):
         os._exit(7)
     if mode != "forgotten":
         toys.run(crew)
-        assert shared.arrays["counts"].tolist() == [1, 1]
+        assert shared["counts"].tolist() == [1, 1]
         started.__exit__(None, None, None)
-    return started, crew
+        sharing.__exit__(None, None, None)
+    return started, sharing, crew
 """
 GUARDED = 'if __name__ == "__main__":\n    kept = main(sys.argv[1])\n'
 

@@ -8,7 +8,7 @@ from typing import Any, Callable, List
 
 from thincdialog.errors import DataError
 from thincdialog.runners.crew import Crew
-from thincdialog.runners.mapped_arrays import MappedArrays
+from thincdialog.runners.shared_arrays import open_arrays
 from thincdialog.training.interruption import Interruption
 
 
@@ -66,8 +66,8 @@ def make_toy(
     """Make one of several workers. It counts itself in an array that all of them share."""
     toy = Toy(number, wrong=wrong if wrong_one == number else "", **more)
     if memory is not None:
-        toy.shared = MappedArrays.open(memory)
-        toy.shared.arrays["counts"][number] += 1
+        toy.shared = open_arrays(memory)
+        toy.shared["counts"][number] += 1
     return toy
 
 

@@ -26,7 +26,7 @@ from ..training.interruption import Interruption
 from ..training.runner import Runner
 from .alone import Alone
 from .crew import Crew
-from .hogwild_processes import folder_of, make_process_worker, share_with_processes
+from .hogwild_processes import make_process_worker, shared_with_processes
 from .hogwild_world import with_threads
 from .patience import LOOK_SECONDS
 from .stale_steps import describe_stale
@@ -126,14 +126,8 @@ class Hogwild(Runner):
         with ExitStack() as stack, ExitStack() as starting:
             workers: List[Any]
             if self.executor == "process":
-                self.numbers, memory, arguments = share_with_processes(
-                    experiment, teacher, n, at_once
-                )
-                stack.callback(memory.close)
-                starting.callback(memory.forget)
-                arguments["folder"] = starting.enter_context(
-                    folder_of(experiment.learner, experiment.scratch)
-                )
+                sharing = shared_with_processes(experiment, teacher, n, at_once)
+                self.numbers, arguments = starting.enter_context(sharing)
                 processes = worker_processes(n, make_process_worker, arguments)
                 workers = stack.enter_context(processes)
             else:

@@ -3,6 +3,7 @@
 import os
 import sys
 from contextlib import ExitStack, contextmanager
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Tuple
 
@@ -18,8 +19,7 @@ from ..protocol import Learner
 from ..teachers import Teacher
 from ..training.experiment import Experiment
 from .data_prints import data_prints
-from .job_slots import JobSlots
-from .mapped_arrays import MappedArrays
+from .shared_arrays import SharedMemory, open_arrays, shared_arrays
 from .step_numbers import StepNumbers
 from .worker import Worker
 from .worker_process import REMEDY
@@ -27,17 +27,19 @@ from .worker_process import REMEDY
 WEIGHTS, CELLS = "weights", "cells"
 
 
-def share_with_processes(
+@contextmanager
+def shared_with_processes(
     experiment: Experiment, teacher: Teacher, n_workers: int, at_once: int
-) -> Tuple[StepNumbers, MappedArrays, Dict[str, Any]]:
-    """Move the run's weights and the optimizer's state into memory that processes share.
+) -> Iterator[Tuple[StepNumbers, Dict[str, Any]]]:
+    """Move the run's weights and the optimizer's state into memory that processes share. While the
+    context is open, processes can begin.
 
     experiment (Experiment): The run's experiment.
     teacher (Teacher): Teacher of the training data.
     n_workers (int): Number of workers.
     at_once (int): Number of workers that make steps at the same time.
-    RETURNS (Tuple[StepNumbers, MappedArrays, Dict[str, Any]]): The counter of steps, the shared
-        memory, and the arguments of ``make_process_worker`` except ``number`` and ``folder``.
+    YIELDS (Tuple[StepNumbers, Dict[str, Any]]): The counter of steps, and the arguments of
+        ``make_process_worker`` except ``number``.
     RAISES (DialogError): If there is too little memory, or if the system is Windows.
     """
     if os.name == "nt":
@@ -47,22 +49,24 @@ def share_with_processes(
     state = lay_out_state(optimizer, KEY, agent.weights)
     given = {CELLS: numpy.zeros(2, dtype="q"), WEIGHTS: agent.weights, **state}
     layout = [(name, array.shape, array.dtype.str) for name, array in given.items()]
-    memory = MappedArrays(layout, remedy=REMEDY)
-    for name, array in given.items():
-        memory.arrays[name][:] = array
-    agent.use_weights(memory.arrays[WEIGHTS])
-    use_state(optimizer, KEY, memory.arrays)
-    drawing = (JobSlots(1), JobSlots(at_once), at_once)
-    arguments = {
-        "config": write_config(experiment.settled.config),
-        "code": experiment.code,
-        "n_workers": n_workers,
-        "settings": settings_of(optimizer),
-        "data": data_prints(teacher),
-        "memory": memory,
-        "drawing": drawing,
-    }
-    return StepNumbers(memory.arrays[CELLS], *drawing), memory, arguments
+    spawning = get_context("spawn")
+    drawing = (spawning.BoundedSemaphore(1), spawning.BoundedSemaphore(at_once), at_once)
+    with shared_arrays(layout, REMEDY) as (memory, arrays):
+        for name, array in given.items():
+            arrays[name][:] = array
+        agent.use_weights(arrays[WEIGHTS])
+        use_state(optimizer, KEY, arrays)
+        arguments = {
+            "config": write_config(experiment.settled.config),
+            "code": experiment.code,
+            "n_workers": n_workers,
+            "settings": settings_of(optimizer),
+            "data": data_prints(teacher),
+            "memory": memory,
+            "drawing": drawing,
+        }
+        with folder_of(agent, experiment.scratch) as folder:
+            yield StepNumbers(arrays[CELLS], *drawing), {**arguments, "folder": folder}
 
 
 @contextmanager
@@ -95,12 +99,12 @@ def make_process_worker(
     n_workers: int,
     settings: Mapping[str, float],
     data: Mapping[str, str],
-    memory: MappedArrays,
+    memory: SharedMemory,
     drawing: Tuple[Any, ...],
     folder: str,
 ) -> Worker:
     """Build the worker of this process from the same config as in the parent.
-    ``share_with_processes`` returns the arguments that are not described here.
+    ``shared_with_processes`` yields the arguments that are not described here.
 
     number (int): Number of the worker, from 0.
     folder (str): Folder of the saved agent, which is only read during this call.
@@ -133,7 +137,7 @@ def make_process_worker(
         agent = experiment.learner
         agent.from_disk(Path(folder), tokenizer=experiment.tokenizer)
         experiment.use_tokens(sys.stderr, "none")
-        arrays = memory.arrays
+        arrays = open_arrays(memory)
         agent.use_weights(arrays[WEIGHTS])
         use_state(experiment.optimizer, KEY, arrays)
         numbers = StepNumbers(arrays[CELLS], *drawing)

@@ -5,7 +5,7 @@ import numpy
 import pytest
 
 from tests.processes import slow
-from tests.runners.cluster.peers_in_threads import Peers, check_peer_left_alone
+from tests.runners.cluster.workers_in_threads import ThreadedWorkers, check_worker_left_alone
 from tests.runners.resuming import FIXED, LAZY, NOTES, SGD, WORDS, config
 from tests.test_configs import code_of, write_digits
 from thincdialog.config import load_code
@@ -28,15 +28,15 @@ def notes():
 @pytest.mark.parametrize("changes", [(FIXED,), (WORDS, LAZY), slow((WORDS, SGD))])
 def test_workers_on_gpus_end_with_identical_weights(changes):
     text = config(*changes, ON_GPU)
-    alone = Peers(text, 1, N_MICROBATCHES).train(2)
+    alone = ThreadedWorkers(text, 1, N_MICROBATCHES).train(2)
     for n_workers, plane in ((2, "shm"), (4, "shm"), (2, "store"), (3, "store")):
-        found = Peers(text, n_workers, N_MICROBATCHES, plane).train(2)
+        found = ThreadedWorkers(text, n_workers, N_MICROBATCHES, plane).train(2)
         assert numpy.array_equal(found, alone), (n_workers, plane)
 
 
 def test_workers_on_gpus_that_own_several_slots_end_with_identical_weights():
     text = config(WORDS, LAZY, ON_GPU)
-    alone, found = (Peers(text, n, 5).train(1) for n in (1, 2))
+    alone, found = (ThreadedWorkers(text, n, 5).train(1) for n in (1, 2))
     assert numpy.array_equal(found, alone)
 
 
@@ -47,14 +47,14 @@ def test_workers_on_gpus_end_with_identical_weights_of_a_model_without_tables(ro
     text = path.read_text().replace("mnist = null", f'mnist = "{tmp_path}"')
     text = text.replace("size = 128", "size = 8")
     text = text.replace(*ON_GPU)
-    alone, found = (Peers(text, n, 2).train(1) for n in (1, 2))
+    alone, found = (ThreadedWorkers(text, n, 2).train(1) for n in (1, 2))
     assert numpy.array_equal(found, alone)
 
 
 @pytest.mark.parametrize("changes", [(FIXED,), (WORDS, LAZY)])
 def test_a_worker_on_a_gpu_learns_what_one_on_the_cpu_does(changes):
     found = [
-        Peers(config(*changes, EXACT, *more), 1, N_MICROBATCHES).train(2)
+        ThreadedWorkers(config(*changes, EXACT, *more), 1, N_MICROBATCHES).train(2)
         for more in ((), (ON_GPU,))
     ]
     numpy.testing.assert_allclose(found[1], found[0], atol=1e-4)
@@ -63,14 +63,14 @@ def test_a_worker_on_a_gpu_learns_what_one_on_the_cpu_does(changes):
 @pytest.mark.parametrize("plane", ["shm", "store"])
 def test_workers_on_gpus_resume_with_another_number_of_workers(plane):
     text = config(WORDS, LAZY, ON_GPU)
-    whole = Peers(text, 1, N_MICROBATCHES).train(2)
-    peers = Peers(text, 2, N_MICROBATCHES, plane)
-    peers.each("start_epoch", 0)
-    peers.run(4)
-    others = Peers(text, 3, N_MICROBATCHES, plane)
-    others.step, others.optimizer = peers.step, peers.optimizer
-    others.join(peers.weights(), peers.state(), list(peers.state()))
-    others.each("go_to", peers.peers[0].place())
+    whole = ThreadedWorkers(text, 1, N_MICROBATCHES).train(2)
+    workers = ThreadedWorkers(text, 2, N_MICROBATCHES, plane)
+    workers.each("start_epoch", 0)
+    workers.run(4)
+    others = ThreadedWorkers(text, 3, N_MICROBATCHES, plane)
+    others.step, others.optimizer = workers.step, workers.optimizer
+    others.connect(workers.weights(), workers.state(), list(workers.state()))
+    others.each("go_to", workers.workers[0].place())
     while not others.run(5)[0].is_done:
         pass
     others.each("start_epoch", 1)
@@ -81,14 +81,14 @@ def test_workers_on_gpus_resume_with_another_number_of_workers(plane):
 
 @pytest.mark.parametrize("n_microbatches", [2, 4])
 def test_a_worker_on_a_gpu_left_alone_within_a_step_starts_it_again(n_microbatches):
-    check_peer_left_alone(config(FIXED, ON_GPU), n_microbatches)
+    check_worker_left_alone(config(FIXED, ON_GPU), n_microbatches)
 
 
 def test_a_gradient_of_a_gpu_that_is_not_finite_ends_the_run_and_changes_nothing():
-    peers = Peers(config(FIXED, ON_GPU), 2, 2)
-    peers.each("start_epoch", 0)
-    before = peers.weights()
-    peers.peers[1].vectors.parameters.dense_gradients.fill(numpy.inf)
+    workers = ThreadedWorkers(config(FIXED, ON_GPU), 2, 2)
+    workers.each("start_epoch", 0)
+    before = workers.weights()
+    workers.workers[1].vectors.parameters.dense_gradients.fill(numpy.inf)
     with pytest.raises(TrainingError, match="gradient of step 1 is not finite.*colours/"):
-        peers.run(1)
-    assert numpy.array_equal(peers.weights(), before)
+        workers.run(1)
+    assert numpy.array_equal(workers.weights(), before)

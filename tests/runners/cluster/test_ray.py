@@ -26,17 +26,15 @@ from thincdialog.errors import ConfigError, DataError, DialogError, WorkerError
 from thincdialog.evaluation.predictions import Recorder
 from thincdialog.files.held import AGENT, held, temporary_folder
 from thincdialog.formats.context import tolerating
-from thincdialog.runners.cluster import ray_runner, remote_crew, shared_memory
+from thincdialog.runners.cluster import async_runner, ray_runner, workers
 from thincdialog.runners.cluster.actor import WorkerActor
 from thincdialog.runners.cluster.async_runner import AsyncRunner
 from thincdialog.runners.cluster.ray_cluster import see_that_it_answers
+from thincdialog.runners.cluster.ray_runner import RayRunner
 from thincdialog.runners.cluster.recipe import make_experiment, recipe_of
-from thincdialog.runners.cluster.remote_peers import RemotePeers
-from thincdialog.runners.cluster.remote_server import RemoteServer
 from thincdialog.runners.cluster.sync_runner import SyncRunner
-from thincdialog.runners.cluster.team import Team
+from thincdialog.runners.cluster.workers import Workers
 from thincdialog.runners.data_prints import data_prints
-from thincdialog.runners.mapped_arrays import MappedArrays
 from thincdialog.runners.patience import Patience
 from thincdialog.runs.run_log import read_log
 from thincdialog.training.experiment import Experiment
@@ -147,56 +145,68 @@ def test_ray_a_world_without_a_state_is_saved_within_an_epoch(cluster, tmp_path)
     assert run(tmp_path / "two", rest, config, resume=True, code=code)[0] == whole[0]
 
 
-def last_worker(crew):
-    return crew.team.pids[-1]
+def last_worker(runner):
+    return runner.workers.pids[-1]
 
 
-def server(crew):
-    return crew.server_pid
+def server(runner):
+    return runner.server_pid
 
 
-def wait_for_starts(team):
+def wait_for_starts(workers):
     """Wait until all workers that are starting have started."""
-    refs = list(team._starting)
+    refs = list(workers._starting)
     if refs:
-        team.ray.wait(refs, num_returns=len(refs), timeout=60.0)
+        workers.ray.wait(refs, num_returns=len(refs), timeout=60.0)
 
 
-def killing(monkeypatch, crew_kind, kind, method, victims):
+def killing(monkeypatch, methods, victims):
     """Kill processes just before certain calls, when all workers are there.
 
-    victims: Pairs of the name of a call and a function that returns the process to kill.
+    methods: Pairs of a class, a runner or Workers, and the name of a method that makes calls.
+    victims: Pairs of the name of a call, or of a method, and a function that returns the process to
+        kill.
     """
-    left, ask, crews = list(victims), getattr(kind, method), []
-    begin = crew_kind.__init__
+    left, begin, begun = list(victims), RayRunner.begin, []
 
-    def beginning(crew, *given):
-        begin(crew, *given)
-        crews.append(crew)
+    def beginning(runner, *given):
+        begin(runner, *given)
+        begun.append(runner)
 
-    def killing_ask(asked, name, *given):
-        if not crews:  # The crew has not been created.
-            return ask(asked, name, *given)
-        crew = crews[-1]
-        waits = [who for what, who in left if what == name]
-        # The replacement of the last worker that died starts and works in bounded time.
-        wait_for_starts(crew.team)
-        if waits and len(crew.team.actors) == crew.runner.num_workers:
-            left.remove((name, waits[0]))
-            os.kill(waits[0](crew), 9)
-        return ask(asked, name, *given)
+    def kill_before(kind, method):
+        ask = getattr(kind, method)
 
-    monkeypatch.setattr(crew_kind, "__init__", beginning)
-    monkeypatch.setattr(kind, method, killing_ask)
+        def killing_ask(asked, *given):
+            runner = getattr(asked, "runner", asked)
+            if runner not in begun or runner.workers is None:
+                return ask(asked, *given)
+            called = {method, given[0] if given and isinstance(given[0], str) else ""}
+            waits = [each for each in left if each[0] in called]
+            # The replacement of the last worker that died starts and works in bounded time.
+            wait_for_starts(runner.workers)
+            if waits and len(runner.workers.actors) == runner.num_workers:
+                left.remove(waits[0])
+                os.kill(waits[0][1](runner), 9)
+            return ask(asked, *given)
+
+        monkeypatch.setattr(kind, method, killing_ask)
+
+    monkeypatch.setattr(RayRunner, "begin", beginning)
+    for each in methods:
+        kill_before(*each)
     return left
+
+
+SYNC_CALLS = [(Workers, "each"), (SyncRunner, "_call")]
+ASYNC_CALLS = [(AsyncRunner, "_ask")]
 
 
 @pytest.mark.parametrize("plane", ["shm", slow("store")])
 def test_ray_a_killed_worker_changes_no_result(plane, cluster, tmp_path, monkeypatch):
     long = {"training.max_epochs": 4.0, "snapshot_every": 7, "max_restarts": 9}
     alone = run(tmp_path / "alone", {**long, "num_workers": 0})
-    calls = ["start_epoch", "run", "evaluate", "place", *["pieces"] * (plane == "store")]
-    left = killing(monkeypatch, RemotePeers, Team, "each", [(name, last_worker) for name in calls])
+    calls = ["start_epoch", "run", "evaluate", "place", *["owned"] * (plane == "store")]
+    left = killing(monkeypatch, SYNC_CALLS, [(name, last_worker) for name in calls])
     take = SyncRunner.take
     monkeypatch.setattr(SyncRunner, "take", lambda *given: take(*given[:2], min(given[2], 2)))
     found = run(tmp_path / "two", {**long, "plane": plane})
@@ -209,7 +219,7 @@ def test_ray_a_killed_worker_changes_no_result(plane, cluster, tmp_path, monkeyp
 def test_ray_a_signal_within_a_recovery_saves_no_partial_state(
     cluster, tmp_path, monkeypatch, alone
 ):
-    ask, asked, signals = Team.each, [], [signal.SIGTERM]
+    ask, asked, signals = Workers.each, [], [signal.SIGTERM]
 
     def each(team, name, *given):
         asked.append(name)
@@ -220,7 +230,7 @@ def test_ray_a_signal_within_a_recovery_saves_no_partial_state(
                 signal.raise_signal(signals.pop())
         return ask(team, name, *given)
 
-    monkeypatch.setattr(Team, "each", each)
+    monkeypatch.setattr(Workers, "each", each)
     given = {"training.checkpoint_every_steps": 3, "snapshot_every": 3}
     with pytest.raises(Interrupted) as caught:
         run(tmp_path / "two", given)
@@ -233,7 +243,7 @@ def test_ray_a_signal_within_an_evaluation_loses_no_step(
     is_last, cluster, tmp_path, monkeypatch, alone
 ):
     """While Ray waits, it raises its own KeyboardInterrupt, which does not name the signal."""
-    ask, asked, signals = Team.each, [], [signal.SIGTERM]
+    ask, asked, signals = Workers.each, [], [signal.SIGTERM]
 
     def each(team, name, *given):
         asked.append(name)
@@ -241,10 +251,10 @@ def test_ray_a_signal_within_an_evaluation_loses_no_step(
         is_due = given[:1] == ("test",) if is_last else asked.count("evaluate") == 2
         if name == "evaluate" and is_due and signals:
             threading.Timer(0.3, os.kill, (os.getpid(), signals.pop())).start()
-            team.wait({cluster.remote(num_cpus=0)(lambda: time.sleep(5)).remote(): 0})
+            team.wait([cluster.remote(num_cpus=0)(lambda: time.sleep(5)).remote()])
         return ask(team, name, *given)
 
-    monkeypatch.setattr(Team, "each", each)
+    monkeypatch.setattr(Workers, "each", each)
     with pytest.raises(KeyboardInterrupt) as caught:
         run(tmp_path / "two")
     assert caught.value.exit_code == 75 and not signals
@@ -254,7 +264,7 @@ def test_ray_a_signal_within_an_evaluation_loses_no_step(
 
 
 def test_ray_too_many_deaths_end_the_run(cluster, tmp_path, monkeypatch):
-    killing(monkeypatch, RemotePeers, Team, "each", [("run", last_worker)])
+    killing(monkeypatch, SYNC_CALLS, [("run", last_worker)])
     with pytest.raises(WorkerError, match="max_restarts = 0"):
         run(tmp_path / "two", {"max_restarts": 0})
 
@@ -273,9 +283,9 @@ def test_ray_asynchronous_every_example_counts_once(plane, dies, cluster, tmp_pa
     given.update({"snapshot_every": 5, "training.eval_every_steps": 0, "max_restarts": 9})
     left = []
     if dies:
-        calls = ["end_at", "take", "snapshot", "start_epoch"]
-        victims = [(name, server) for name in calls] + [("take", last_worker)]
-        left = killing(monkeypatch, RemoteServer, RemoteServer, "_ask", victims)
+        calls = ["end_at", "snapshot", "start_epoch", "end_at"]
+        victims = [(name, server) for name in calls] + [("snapshot", last_worker)]
+        left = killing(monkeypatch, ASYNC_CALLS, victims)
     _, rows, told = run(tmp_path / "two", given)
     assert not left
     assert told.count("the server died") == 4 * dies and told.count("worker 1 died") == dies
@@ -289,19 +299,25 @@ def test_ray_asynchronous_every_example_counts_once(plane, dies, cluster, tmp_pa
     assert max(ages) <= 3
 
 
+def server_is_over(runner):
+    return runner._ask("snapshot")[0]["is_over"]
+
+
 def test_ray_asynchronous_a_server_that_dies_as_an_epoch_ends_changes_no_count(
     cluster, tmp_path, monkeypatch
 ):
     """A new server starts the epoch again, and does not know yet where the epoch ends."""
-    settle, dead = AsyncRunner.settle, []
+    save, dead = AsyncRunner._save, []
 
-    def killing_settle(runner):
-        if runner.crew.is_over and not dead:
-            dead.append(server(runner.crew))
+    def killing_save(runner):
+        if runner.origin and not runner.busy and not dead and runner.server_is_over():
+            dead.append(server(runner))
             os.kill(dead[0], 9)
-        return settle(runner)
+        return save(runner)
 
-    monkeypatch.setattr(AsyncRunner, "settle", killing_settle)
+    monkeypatch.setattr(AsyncRunner, "server_is_over", server_is_over, raising=False)
+    monkeypatch.setattr(async_runner, "PAUSES", 1e9)  # No step is reported before.
+    monkeypatch.setattr(AsyncRunner, "_save", killing_save)
     given = {"mode": "async", "microbatches": 1, "training.max_epochs": 2.0}
     given.update({"snapshot_every": 500, "training.eval_every_steps": 0})
     _, rows, told = run(tmp_path / "two", given)
@@ -321,16 +337,15 @@ def test_ray_more_workers_than_microbatches_are_reported(cluster, tmp_path, alon
 def test_ray_asynchronous_a_dead_server_changes_no_result_of_one_worker(
     cluster, tmp_path, monkeypatch
 ):
-    listen, dead = RemoteServer._listen, []
+    listen, dead = AsyncRunner._listen, []
 
-    def killing_listen(crew, seconds):
-        made = listen(crew, seconds)
-        if crew.account.n_told >= 3 and not dead:
-            dead.append(server(crew))
+    def killing_listen(runner):
+        listen(runner)
+        if runner.saved["version"] >= 3 and not dead:
+            dead.append(server(runner))
             os.kill(dead[0], 9)
-        return made
 
-    monkeypatch.setattr(RemoteServer, "_listen", killing_listen)
+    monkeypatch.setattr(AsyncRunner, "_listen", killing_listen)
     given = {"mode": "async", "microbatches": 1, "snapshot_every": 2}
     alone = run(tmp_path / "alone", {**given, "num_workers": 0})
     found, rows, told = run(tmp_path / "one", {**given, "num_workers": 1})
@@ -353,37 +368,30 @@ def test_ray_asynchronous_one_worker_gives_the_same_as_one_process(cluster, tmp_
 
 @pytest.mark.slow
 def test_ray_asynchronous_a_replacement_worker_works_at_once(cluster, tmp_path, monkeypatch):
-    """It cannot open the memory of the other workers, as if it were on another node. All workers
-    get new memory."""
-
-    def named(layout, is_named):
-        return MappedArrays(layout, True)
-
-    monkeypatch.setattr(shared_memory, "MappedArrays", named)
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    listen, tell, evaluate = RemoteServer._listen, RemoteServer.tell, RemoteServer.evaluate
+    """It was not there when the other workers opened their memory. All workers get new memory."""
+    listen, tell, evaluate = AsyncRunner._listen, AsyncRunner._reports, Workers.evaluate
     seen = []
 
-    def seeing_evaluate(crew, *given):
+    def seeing_evaluate(workers, *given):
         seen.append("evaluated")
-        return evaluate(crew, *given)
+        return evaluate(workers, *given)
 
-    def killing_listen(crew, seconds):
+    def killing_listen(runner):
         if "killed" not in seen:
-            os.kill(crew.team.pids[1], 9)
+            os.kill(runner.workers.pids[1], 9)
             seen.append("killed")
-        wait_for_starts(crew.team)
-        return listen(crew, seconds)
+        wait_for_starts(runner.workers)
+        return listen(runner)
 
-    def seeing_tell(crew, steps):
-        seen.extend(step.worker for step in steps)
-        tell(crew, steps)
-        seen.append(crew.runner.status())
-        assert not list(tmp_path.glob("thincdialog-*"))  # However the run dies, no file is left.
+    def seeing_reports(runner):
+        seen.extend(unit.worker for unit in runner._made)
+        reports = tell(runner)
+        seen.append(runner.status())
+        return reports
 
-    monkeypatch.setattr(RemoteServer, "_listen", killing_listen)
-    monkeypatch.setattr(RemoteServer, "tell", seeing_tell)
-    monkeypatch.setattr(RemoteServer, "evaluate", seeing_evaluate)
+    monkeypatch.setattr(AsyncRunner, "_listen", killing_listen)
+    monkeypatch.setattr(AsyncRunner, "_reports", seeing_reports)
+    monkeypatch.setattr(Workers, "evaluate", seeing_evaluate)
     given = {"mode": "async", "microbatches": 1, "training.max_epochs": 30.0}
     given.update({"training.eval_every_epochs": 0, "training.eval_every_steps": 0})
     _, rows, told = run(tmp_path / "two", given)
@@ -399,17 +407,16 @@ def test_ray_asynchronous_a_replacement_worker_works_at_once(cluster, tmp_path, 
 
 def interrupting(monkeypatch, act, least=1):
     """Send the run a signal while workers are working, after some steps. ``act`` is called with the
-    crew before."""
-    listen, signals = RemoteServer._listen, [signal.SIGTERM]
+    runner before."""
+    save, signals = AsyncRunner._save, [signal.SIGTERM]
 
-    def signalling_listen(crew, seconds):
-        made = listen(crew, seconds)
-        if made and signals and crew.account.n_told >= least:
-            act(crew)
+    def signalling_save(runner):
+        save(runner)
+        if runner._made and signals and runner.saved["version"] >= least:
+            act(runner)
             signal.raise_signal(signals.pop())
-        return made
 
-    monkeypatch.setattr(RemoteServer, "_listen", signalling_listen)
+    monkeypatch.setattr(AsyncRunner, "_save", signalling_save)
 
 
 @pytest.mark.parametrize("n_then", [slow(0), 2])
@@ -419,7 +426,7 @@ def test_ray_asynchronous_a_signal_ends_the_run_and_it_can_resume(
     given = {"mode": "async", "microbatches": 1, "training.checkpoint_every_steps": 1000}
     rate = {"initial_rate": 0.01, "warmup_steps": 10, "total_steps": 1000}
     given["training.optimizer.learn_rate"] = {"@schedules": "warmup_linear.v1", **rate}
-    interrupting(monkeypatch, lambda crew: None)
+    interrupting(monkeypatch, lambda runner: None)
     with pytest.raises(Interrupted) as caught:
         run(tmp_path / "two", given)
     assert caught.value.saved
@@ -434,11 +441,11 @@ def test_ray_asynchronous_a_signal_ends_the_run_and_it_can_resume(
 def test_ray_asynchronous_a_worker_that_hangs_after_a_signal_is_given_up(
     cluster, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(remote_crew, "Patience", partial(Patience, end_seconds=0.5))
+    monkeypatch.setattr(workers, "Patience", partial(Patience, end_seconds=0.5))
     stopped = []
 
-    def stop(crew):
-        stopped.extend(crew.team.pids)
+    def stop(runner):
+        stopped.extend(runner.workers.pids)
         for pid in stopped:
             os.kill(pid, signal.SIGSTOP)
 
@@ -465,24 +472,24 @@ def test_ray_asynchronous_workers_share_a_stream(dies, cluster, tmp_path, monkey
     config = config.replace("thincdialog.ParlAIText.v1", "thincdialog.Conversations.v1")
     given = {"mode": "async", "microbatches": 1, "world.batcher.size": 2, "snapshot_every": 5}
     given.update({"training.max_epochs": 4.0, "training.eval_every_steps": 0, "max_restarts": 9})
-    crews, left, start_epoch = [], [], RemoteServer.start_epoch
+    runners, left, start_epoch = [], [], AsyncRunner.start_epoch
 
-    def seeing_start_epoch(crew, epoch):
-        start_epoch(crew, epoch)
-        crews.append(crew)
-        assert len(crew.origin["before"]) == crew.runner.num_workers
+    def seeing_start_epoch(runner, epoch):
+        start_epoch(runner, epoch)
+        runners.append(runner)
+        assert len(runner.origin["before"]) == runner.num_workers
 
-    monkeypatch.setattr(RemoteServer, "start_epoch", seeing_start_epoch)
+    monkeypatch.setattr(AsyncRunner, "start_epoch", seeing_start_epoch)
     if dies:
         # A worker also dies as an epoch begins that has another number of shares.
-        victims = [("take", server), ("take", last_worker), ("start_epoch", server)]
+        victims = [("end_at", server), ("end_at", last_worker), ("start_epoch", server)]
         victims += 3 * [("start_epoch", last_worker)]
-        left = killing(monkeypatch, RemoteServer, RemoteServer, "_ask", victims)
+        left = killing(monkeypatch, ASYNC_CALLS, victims)
     with monkeypatch.context() as patch, pytest.raises(Interrupted):
-        interrupting(patch, lambda crew: None, least=60)
+        interrupting(patch, lambda runner: None, least=60)
         run(tmp_path / "run", given, config)
     rows = run(tmp_path / "run", {**given, "num_workers": 3}, config, resume=True)[1]
-    assert not left and {crew.n_shares for crew in crews} == {2, 3}
+    assert not left and {runner.n_shares for runner in runners} == {2, 3}
     assert (rows[-1]["epoch"], rows[-1]["examples"]) == (4.0, 400)
 
 

@@ -70,7 +70,7 @@ take, pids = SyncRunner.take, []
 
 def killing_take(runner, step, room):
     if step >= 6 and not pids:
-        pids.extend(runner.crew.team.pids)
+        pids.extend(runner.workers.pids)
         os.kill(pids[-1], 9)
     if pids:
         time.sleep(0.3)  # Ray reports the death after a while.

@@ -2,11 +2,16 @@
 
 import pytest
 
-from tests.runners.cluster.test_ray import CONFIG, killing, last_worker, run, server
-from thincdialog.runners.cluster.remote_peers import RemotePeers
-from thincdialog.runners.cluster.remote_server import RemoteServer
+from tests.runners.cluster.test_ray import (
+    ASYNC_CALLS,
+    CONFIG,
+    SYNC_CALLS,
+    killing,
+    last_worker,
+    run,
+    server,
+)
 from thincdialog.runners.cluster.sync_runner import SyncRunner
-from thincdialog.runners.cluster.team import Team
 
 pytestmark = [pytest.mark.xdist_group("ray"), pytest.mark.gpu, pytest.mark.slow]
 SPARSE = CONFIG.replace('"Adam.v1"', '"thincdialog.LazyAdam.v1"\nuse_averages = true')
@@ -54,8 +59,8 @@ def test_gpus_of_ray_workers_a_killed_worker_changes_no_result(
 ):
     long = {"training.max_epochs": 4.0, "snapshot_every": 7, "max_restarts": 9}
     alone = run(tmp_path / "alone", {**long, **HERE}, SPARSE)
-    calls = ["start_epoch", "run", "evaluate", "place", *["pieces"] * (plane == "store")]
-    left = killing(monkeypatch, RemotePeers, Team, "each", [(name, last_worker) for name in calls])
+    calls = ["start_epoch", "run", "evaluate", "place", *["owned"] * (plane == "store")]
+    left = killing(monkeypatch, SYNC_CALLS, [(name, last_worker) for name in calls])
     take = SyncRunner.take
     monkeypatch.setattr(SyncRunner, "take", lambda *given: take(*given[:2], min(given[2], 2)))
     found = run(tmp_path / "two", {**long, **ON_GPUS, "plane": plane}, SPARSE)
@@ -71,8 +76,8 @@ def test_gpus_of_ray_workers_asynchronous_every_example_counts_once(
 ):
     given = {"mode": "async", "microbatches": 2, "plane": plane, "training.max_epochs": 6.0}
     given.update({"snapshot_every": 5, "training.eval_every_steps": 0})
-    victims = [("take", server), ("take", last_worker)]
-    left = killing(monkeypatch, RemoteServer, RemoteServer, "_ask", victims)
+    victims = [("end_at", server), ("snapshot", last_worker)]
+    left = killing(monkeypatch, ASYNC_CALLS, victims)
     _, found, told = run(tmp_path / "two", {**given, **ON_GPUS}, SPARSE)
     assert not left
     assert told.count("the server died") == told.count("worker 1 died") == 1

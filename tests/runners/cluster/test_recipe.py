@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from tests.runners.cluster.peers_in_threads import made
+from tests.runners.cluster.workers_in_threads import made
 from tests.training.examples import RANKER
 from thincdialog.errors import DialogError
 from thincdialog.ops.compiled import load_kernels

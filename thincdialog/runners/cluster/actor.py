@@ -1,66 +1,77 @@
-"""The Ray actor of a worker. Its calls return errors instead of raising them."""
+"""The Ray actor of a worker or a server. Its calls return errors instead of raising them."""
 
 import os
 import socket
 from contextlib import ExitStack
-from typing import Any, Dict, List, Mapping, Optional, Sequence
+from typing import Any, Dict, Mapping, Optional
 
 from thinc.api import get_array_module
 from threadpoolctl import threadpool_limits
 
+from ...config import build_block
+from ...errors import DialogError, TrainingError
 from ...evaluation.predictions import Recorder
 from ...formats.context import tolerating
 from ...loader.failure import Failure
 from ...teachers import Teacher
 from ...training.experiment import Experiment
 from ..data_prints import data_prints
-from ..mapped_arrays import MappedArrays, MappedMemory
+from ..shared_arrays import Arrays, Layout, SharedMemory, open_arrays, private_arrays
+from .async_worker import AsyncWorker
 from .evaluating import Share, evaluate_share
-from .lone_plane import Aborted
-from .parcel import opened, parcel
-from .peer import Peer
+from .exchange import Aborted, clear, cut, fill, read
+from .gradient_server import GradientServer, async_layout
 from .recipe import Recipe, make_experiment, see_same_data
-from .server_link import ServerDied, ServerLink
-from .shared_plane import SharedPlane
+from .shard import pieces_of
 from .slots import Slots
-from .stateless_worker import StatelessWorker
-from .store_plane import Mailbox, StorePlane
+from .sync_worker import SyncWorker, sync_layout
+
+
+class ServerDied(Exception):
+    """Raised if the server cannot be reached; the run's process then starts another one."""
 
 
 class WorkerActor:
-    """Run a worker in a process of its own. ``call`` calls any other method, and returns an
-    exception as a ``Failure``.
+    """Run a worker, or a server, in a process of its own. ``call`` calls any other method, and
+    returns an exception as a ``Failure``.
+
+    part (Union[SyncWorker, AsyncWorker, GradientServer]): The worker or server, once it is
+        connected.
     """
 
     experiment: Experiment
     teacher: Any
 
     def __init__(self) -> None:
-        self._era, self._mailbox = 0, Mailbox()
-        self.peer: Any = None
+        self.part: Any = None
         self._evaluated: Dict[str, Teacher] = {}
         self._n_parleys = 0  # Parleys of evaluations.
         threadpool_limits(1, user_api="blas")
 
-    def call(self, name: str, *given: Any) -> Any:
-        """Call a method of this actor, or of its ``Peer`` or ``StatelessWorker``.
+    def call(self, name: str, *given: Any, n_returns: int = 1) -> Any:
+        """Call a method of this actor or of its ``part``.
 
         name (str): Name of the method.
-        given (Any): Its arguments.
-        RETURNS (Any): The return value; a ``Failure`` if the method fails; None if the other
-            workers have given up.
+        given (Any): Its arguments. If another call, whose result is an argument, has failed, this
+            call fails in the same way.
+        n_returns (int): Number of values in the return value.
+        RETURNS (Any): The return value; a ``Failure`` if the method fails, as each of the values;
+            None if the other workers have given up.
         """
+        for failure in (each for each in given if isinstance(each, Failure)):
+            return failure
         try:
-            method = getattr(self, name, None) or getattr(self.peer, name)
+            method = getattr(self, name, None) or getattr(self.part, name)
             return method(*given)
         except Aborted:
             return None
         except BaseException as error:
-            at_work = self.peer is not None and name in ("run", "work")
-            failure = Failure.of(error, self.peer.walk.world if at_work else None)
+            at_work = name in ("run", "learn", "work") and self.part is not None
+            failure = Failure.of(error, self.part.walk.world if at_work else None)
             # Errors of ``make`` name the node already.
             node = "" if name == "make" else socket.gethostname()
-            return failure._replace(cause=None, node=node)
+            failure = failure._replace(cause=None, node=node)
+            return failure if n_returns == 1 else [failure] * n_returns
 
     def make(self, recipe: Recipe) -> int:
         """Build the experiment and the teacher of the training data.
@@ -77,7 +88,7 @@ class WorkerActor:
 
     def progress(self) -> int:
         """Return the number of batches so far. As long as it changes, this worker does not hang."""
-        return self._n_parleys + (0 if self.peer is None else self.peer.walk.n_before)
+        return self._n_parleys + (0 if self.part is None else self.part.walk.n_before)
 
     def node(self) -> str:
         """Return the id of the node that this worker is on."""
@@ -85,92 +96,109 @@ class WorkerActor:
 
         return ray.get_runtime_context().get_node_id()
 
-    def _make_peer(self) -> Experiment:
-        """Make the ``Peer`` of this worker, unless it exists, and return the experiment."""
-        if self.peer is None:
-            with self.experiment.working():
-                self.peer = Peer(self.experiment, self.teacher)
-        return self.experiment
-
-    def join_shared(
-        self, memory: MappedMemory, worker: int, slots: Slots, state: Mapping[str, Any]
+    def connect_sync(
+        self, number: int, slots: Slots, snapshot: Mapping[str, Any], memory: Optional[SharedMemory]
     ) -> bool:
-        """Join workers on the same machine, with a ``SharedPlane``.
+        """Make the steps of synchronous training together with other workers.
 
-        memory (MappedMemory): The shared memory; has a ``shared_layout``.
-        worker (int): Number of this worker, from 0.
+        number (int): Number of this worker, from 0.
         slots (Slots): Assignment of microbatches to workers.
-        state (Mapping[str, Any]): State of the optimizer, without arrays.
+        snapshot (Mapping[str, Any]): State to begin with (``RayRunner.snapshot``).
+        memory (Optional[SharedMemory]): Memory with a ``sync_layout`` and this state; None if
+            workers cannot share memory.
         RETURNS (bool): Whether the memory can be opened from here.
         """
-        try:
-            mapped = MappedArrays.open(memory)
-        except OSError:
-            return False
-        with self._make_peer().working():
-            plane = SharedPlane(mapped, self.peer.stretches, slots, worker)
-            self.peer.join(plane, state)
+        with self.experiment.working():
+            self.part = self.part or SyncWorker(self.experiment, self.teacher)
+            arrays = _opened(memory, sync_layout(self.part.stretches, slots))
+            if arrays is None:
+                return False
+            if memory is None:
+                fill(arrays, snapshot)
+            self.part.connect(number, slots, arrays, snapshot["state"])
         return True
 
-    def join_store(
-        self, worker: int, slots: Slots, era: int, state: Mapping[str, Any],
-        others: Sequence[Any], weights: Any, arrays: Mapping[str, Any],
-    ) -> None:  # fmt: skip
-        """Join workers on any machine, with a ``StorePlane``.
-
-        worker, slots, state: See ``join_shared``.
-        era (int): Counts how often workers have joined. Messages of other eras are dropped.
-        others (Sequence[ActorHandle]): All workers, in the order of their numbers.
-        weights (Floats1d): Current values of all parameters.
-        arrays (Mapping[str, Any]): Current arrays of the optimizer, by name.
-        """
-        self._era, self._mailbox = era, Mailbox()
-        calls = [other.give.options(num_returns=0) for other in others]
-
-        def send(other: int, key: Any, message: Any) -> None:
-            calls[other].remote(era, key, *parcel(message))
-
-        with self._make_peer().working():
-            stretches = self.peer.stretches
-            plane = StorePlane(weights, stretches, slots, worker, send, self._mailbox)
-            for name, array in arrays.items():
-                plane.state[name][:] = array
-            self.peer.join(plane, state)
-
-    def give(self, era: int, key: Any, *parts: Any) -> None:
-        """Put a message from another worker into the mailbox, unless its era is over."""
-        if self._era == era:
-            self._mailbox.put(key, opened(parts))
-
-    def abandon(self, era: int) -> None:
-        """Stop waiting for the workers of an era, because some are gone."""
-        if self._era == era:
-            self._mailbox.abandon()
-
-    def join_server(
-        self, worker: int, server: Any, n_microbatches: int, memory: Optional[MappedMemory],
-        origin: Mapping[str, Any],
+    def connect_async(
+        self, number: int, n_workers: int, server: Any, n_microbatches: int,
+        memory: Optional[SharedMemory], origin: Mapping[str, Any],
     ) -> bool:  # fmt: skip
         """Become a worker of a gradient server.
 
-        worker (int): Number of this worker, from 0.
-        server (ActorHandle): Handle of a ``ServerActor``.
+        number (int): Number of this worker, from 0.
+        n_workers (int): Number of workers.
+        server (ActorHandle): Actor of the server.
         n_microbatches (int): Number of microbatches in a unit of work.
-        memory (Optional[MappedMemory]): Shared memory with a ``server_layout``; None if all data
-            goes through Ray.
-        origin (Mapping[str, Any]): The current epoch (see ``StatelessWorker.go_to``).
+        memory (Optional[SharedMemory]): Memory with an ``async_layout``; None if all data goes
+            through Ray.
+        origin (Mapping[str, Any]): The current epoch (see ``AsyncWorker.go_to``).
         RETURNS (bool): Whether the memory can be opened from here.
         """
-        try:
-            mapped = None if memory is None else MappedArrays.open(memory)
-        except OSError:
-            return False
+        import ray
+
         with self.experiment.working():
-            if self.peer is None:
-                self.peer = StatelessWorker(self.experiment, self.teacher, n_microbatches)
-            self.link = ServerLink(server, worker, self.peer, mapped)
-            self.peer.go_to(origin)
+            worker = self.part = self.part or AsyncWorker(
+                self.experiment, self.teacher, n_microbatches
+            )
+            arrays = _opened(memory, async_layout(worker.stretches, n_workers))
+            if arrays is None:
+                return False
+
+        def exchange(number: int, learned: Any, at: Any) -> Any:
+            sent = None
+            if memory is None and learned is not None and learned.report is not None:
+                gradient, pieces = read(arrays, number), pieces_of(worker.stretches, 0, 1)
+                sent = ray.put(cut(gradient, pieces))  # A copy.
+                clear(gradient, pieces)
+            try:
+                call = server.call.remote("exchange", number, learned, at, sent)
+                answer = ray.get(call)
+            except ray.exceptions.RayActorError:
+                raise ServerDied from None
+            if isinstance(answer, Failure):
+                if answer.traceback:
+                    raise DialogError(f"{answer.text}\n{answer.traceback}")
+                raise TrainingError(answer.text)
+            if answer is not None and memory is None:
+                *answer, arrays[f"values {number}"][:] = answer
+            return answer
+
+        worker.connect(number, arrays, exchange)
+        worker.go_to(origin)
         return True
+
+    def serve(
+        self,
+        n_workers: int,
+        bound: int,
+        snapshot: Mapping[str, Any],
+        memory: Optional[SharedMemory],
+    ) -> bool:
+        """Become a gradient server.
+
+        n_workers, bound: See ``GradientServer``.
+        snapshot (Mapping[str, Any]): State to begin with (``GradientServer.snapshot``).
+        memory: See ``connect_async``.
+        RETURNS (bool): Whether the memory can be opened from here.
+        """
+        learner: Any = self.experiment.learner
+        stretches = learner.parameters.stretches
+        arrays = _opened(memory, async_layout(stretches, n_workers))
+        if arrays is None:
+            return False
+        optimizer = build_block(self.experiment.checked, "training.optimizer")
+        self._sends_values = memory is None
+        given = (stretches, optimizer, learner.model.ops, arrays, bound, n_workers)
+        self.part = GradientServer(*given)
+        self.part.restore(snapshot)
+        return True
+
+    def exchange(self, *given: Any) -> Any:
+        """Exchange a gradient for a unit of work (see ``GradientServer.exchange``).
+
+        RETURNS (Any): The unit and the version, and the weights if memory is not shared; or None.
+        """
+        answer = self.part.exchange(*given)
+        return (*answer, self.part.values) if answer and self._sends_values else answer
 
     def work(self) -> bool:
         """Train on units of work until the server has no more.
@@ -178,22 +206,10 @@ class WorkerActor:
         RETURNS (bool): Whether the server can still be reached.
         """
         try:
-            self.peer.work(self.link.exchange)
+            self.part.work()
         except ServerDied:
             return False
         return True
-
-    def pieces(self) -> List[Any]:
-        """Return, for each piece that this worker owns, its slice of the parameters, its values,
-        and the optimizer's arrays for it."""
-        plane, owned = self.peer.plane, self.peer.owned
-        kept = owned.kept()
-        found = []
-        for piece in owned.pieces:
-            now = slice(piece.start, piece.stop)
-            arrays = {name: plane.state[name][now] for name in kept}
-            found.append((now, plane.values[now], arrays))
-        return found
 
     def evaluate(
         self, split: str, worker: int, n_workers: int, data: Mapping[str, str],
@@ -205,7 +221,7 @@ class WorkerActor:
         worker (int): Number of the share, from 0.
         n_workers (int): Number of shares.
         data (Mapping[str, str]): Checksums of the whole split (``data_prints``).
-        weights (Optional[Floats1d]): Weights to evaluate; None for the current ones.
+        weights (Optional[Floats1d]): Weights to evaluate; None if the agent has none.
         chosen (Mapping[str, Any]): Attributes of the agent that were chosen on the dev data.
         recorder (Optional[Recorder]): Records every reply.
         RETURNS (Share): The metrics, and the recorder.
@@ -225,3 +241,13 @@ class WorkerActor:
                 stack.enter_context(experiment.learner.with_weights(asarray(weights)))
             teacher = self._evaluated[split]
             return evaluate_share(experiment, teacher, worker, n_workers, recorder, self._get_on)
+
+
+def _opened(memory: Optional[SharedMemory], layout: Layout) -> Optional[Arrays]:
+    """Return shared memory if it can be opened, or private memory if there is none."""
+    if memory is None:
+        return private_arrays(layout)
+    try:
+        return open_arrays(memory)
+    except OSError:
+        return None

@@ -1,69 +1,257 @@
 """Asynchronous training: each gradient is applied when it arrives."""
 
-from typing import Any, Dict, List, Mapping, Union
+import time
+from collections import Counter
+from typing import Any, Dict, List, Mapping, Optional
 
+from ...config import build_block
 from ...errors import ConfigError, Problem
 from ...optimizers.lazy_adam import LazyAdam
 from ...optimizers.shared_state import settings_of
 from ...protocol import StepReport
 from ...teachers import Teacher
+from ...training.log_rows import STALENESS
+from ..shared_arrays import Arrays, SharedMemory, private_arrays
 from ..stale_steps import describe_stale
-from .account import steps_of
-from .gradient_server import UnitReport
+from .actor import WorkerActor
+from .async_worker import AsyncWorker
+from .gradient_server import GradientServer, UnitReport, async_layout
 from .ledger import Ledger
-from .lone_server import LoneServer
+from .pace import Pace
 from .ray_runner import RayRunner
-from .remote_server import RemoteServer
+from .workers import Died
+
+# How long ``take`` waits for steps before the training loop checks the time again.
+TAKE_SECONDS = 0.2
+# A snapshot is made after this many times the duration of the last one.
+PAUSES = 20
 
 
 class AsyncRunner(RayRunner):
     """Train asynchronously (see ``build_ray``): one server holds the weights; workers get units of
-    work from the server, one after the other, and return gradients."""
+    work from the server, one after the other, and return gradients. The steps that the training
+    loop knows are those in the last snapshot of the server. So if the server dies, a new one
+    resumes from this snapshot, and each unit still counts once.
+
+    server (Any): The server, or its actor.
+    saved (Dict[str, Any]): The last snapshot (``GradientServer.snapshot``).
+    origin (Dict[str, Any]): Beginning of the epoch (``GradientServer.start_epoch``).
+    n_shares (int): Number of shares of the data, each of which one worker reads.
+    busy (Dict[ObjectRef, int]): Calls that have not returned, and the numbers of their workers.
+    """
 
     harmless = (*RayRunner.harmless, "staleness")
+    server: Any = None
 
-    def _make_crew(self, teacher: Teacher) -> Union[LoneServer, RemoteServer]:
-        make_crew = RemoteServer if self.num_workers else LoneServer
-        crew = make_crew(self, teacher, self.bound, self.first_snapshot())
+    def _begin(self, teacher: Teacher) -> None:
+        server = {"version": 0, "n_dropped": 0, "ledger": Ledger().state(), "is_over": True}
+        self.saved: Dict[str, Any] = {**server, **self.snapshot()}
+        self.origin: Dict[str, Any] = {}
+        self.n_shares = n_shares(teacher, self.n_workers)
+        self.busy: Dict[Any, int] = {}
+        self.pace = Pace()
+        self._made: List[UnitReport] = []  # Reports of the last snapshots.
+        self._examples: Counter = Counter()  # By worker, since ``_told_at``.
+        self._heard = self._told_at = time.monotonic()
+        self._next_save, self._is_connected = 0.0, False
+        if self.workers is None:
+            self.worker = AsyncWorker(self.experiment, teacher, self.n_microbatches)
+        else:
+            self._start_server()  # The server and the workers start at the same time.
+            self.workers.join(self.num_workers)
+        self._connect()
         optimizer = self.experiment.optimizer
         if type(optimizer) is LazyAdam:
             if line := describe_stale(settings_of(optimizer), self.n_workers):
                 self.note(line)
-        return crew
 
     @property
     def bound(self) -> int:
         """Maximum age of a gradient, in versions of the weights."""
         return self.n_workers - 1 + self.settings["staleness"]
 
-    def first_snapshot(self) -> Dict[str, Any]:
-        """Return the snapshot that the first server begins with."""
-        server = {"version": 0, "untold": [], "n_dropped": 0, "ledger": Ledger().state()}
-        return {**server, **self.snapshot()}
+    def _start_server(self) -> None:
+        self.server = self.workers.cluster.start(WorkerActor, n_cpus=0, n_gpus=0, at_once=1)
+        # The server is on the host, and needs no data.
+        recipe = self.workers.recipe._replace(data=None, gpu_id=-1)
+        self._server_made = self.server.call.remote("make", recipe)
+
+    def _connect(self) -> None:
+        """Make the server resume from the last snapshot, and connect all workers with it."""
+        stretches = self.learner.parameters.stretches  # type: ignore[attr-defined]
+        workers, n = self.workers, self.n_workers
+        layout = async_layout(stretches, n)
+        if workers is None:
+            arrays, ops = private_arrays(layout), self.worker.vectors.ops
+            optimizer = build_block(self.experiment.checked, "training.optimizer")
+            self.server = GradientServer(stretches, optimizer, ops, arrays, self.bound)
+            self.server.restore(self.saved)
+            self.worker.connect(0, arrays, self.server.exchange)
+            self.worker.go_to(self.origin)
+            return
+        self._is_connected = False
+        self.server_pid: int = self._sure(self._server_made)
+        numbers = list(range(len(workers.actors)))
+
+        def connect(memory: Optional[SharedMemory], arrays: Optional[Arrays] = None) -> bool:
+            given = (n, self.server, self.n_microbatches, memory, self.origin)
+            return self._ask("serve", n, self.bound, self.saved, memory) and all(
+                workers.each("connect_async", numbers, *given)
+            )
+
+        if self.shared(layout, connect) is None:
+            connect(None)
+        self._is_connected = True
+
+    def _connect_again(self) -> None:
+        """Connect the current workers, after busy workers have finished their units."""
+        if self._is_connected:
+            self._ask("end_at", 0)
+            self._come_back()
+            self._save()
+        self._connect()
+
+    def _come_back(self) -> None:
+        """Wait until all calls of workers have ended, by a result or by a death."""
+        heard = time.monotonic()
+        while self.busy:
+            for ref in self.workers.look(self.busy, heard):
+                heard = time.monotonic()
+                del self.busy[ref]
+
+    def _ask(self, name: str, *given: Any) -> Any:
+        """Call a method of the server, and return its result.
+
+        RAISES (Died): If the server is gone.
+        """
+        if self.workers is None:
+            return getattr(self.server, name)(*given)
+        return self._sure(self.server.call.remote(name, *given))
+
+    def _sure(self, answer: Any) -> Any:
+        """Wait for a call of the server, and return its result.
+
+        RAISES (Died): If the server is gone.
+        """
+        heard = time.monotonic()
+        while not self.workers.look({answer: 0}, heard):
+            pass
+        return self.workers.answer(answer, 0, is_server=True)
+
+    def _save(self) -> None:
+        """Make a snapshot."""
+        began = time.monotonic()
+        self.saved, made = self._ask("snapshot")
+        self._made += made
+        self._next_save = time.monotonic() + PAUSES * (time.monotonic() - began)
+
+    def _surely(self, attempt: Any) -> None:
+        """Call a function, again after each death."""
+        attempt() if self.workers is None else self.workers.surely(attempt)
+
+    def go_back(self, death: Died) -> str:
+        if not death.is_server:
+            self._connect_again()
+            return f"{death.who} died"
+        self.workers.kill(self.server)  # The server may only be unreachable.
+        self._come_back()
+        self._start_server()
+        self._connect()
+        return f"the server died; a new one resumed from step {self.saved['version']:,}"
+
+    # --- the runner -----------------------------------------------------------------------
 
     def start_epoch(self, epoch: int) -> None:
-        self.crew.start_epoch(epoch)
+        def start() -> None:
+            self.origin = self._ask("start_epoch", epoch, self.n_shares)
+            self._save()
+
+        self._surely(start)
+        self._surely(self._go_to_origin)
+
+    def _go_to_origin(self) -> None:
+        if self.workers is None:
+            self.worker.go_to(self.origin)
+        else:
+            self.workers.each("go_to", self.origin)
 
     def epoch_done(self) -> bool:
-        return self.crew.is_over and not self.crew.busy
+        return self.saved["is_over"] and not self.busy
 
     def take(self, step: int, room: float) -> List[StepReport]:
-        self._tell_schedules(self.crew.restore_schedules)
-        return self._reports(self.crew.take(room))
+        self._tell_schedules(self._send_schedules)
+        if self.workers is None:
+            self._ask("end_at", self.saved["version"] + self.pace.begin(room))
+            self.worker.work()
+            self._save()
+            self.pace.end(len(self._made))
+            return self._reports()
+        try:
+            version = self._ask("end_at", self.saved["version"] + int(min(room, 1 << 40)))
+            if self.workers.has_started():
+                self.workers.join()
+                self._connect_again()
+            if not self.busy:
+                self._send_out()
+            self._listen()
+            n_since = version - self.saved["version"]
+            is_late = time.monotonic() > self._next_save
+            if is_late or not self.busy or n_since >= self.settings["snapshot_every"]:
+                self._save()
+        except Died as death:
+            self.workers.recover(death)
+        return self._reports()
 
-    def _reports(self, made: List[UnitReport]) -> List[StepReport]:
-        steps = steps_of(made)
-        self._follow(len(steps))
+    def _send_schedules(self, states: Mapping[str, Any]) -> None:
+        def send() -> None:
+            self._ask("restore_schedules", states)
+            self._save()
+
+        self._surely(send)
+
+    def _send_out(self) -> None:
+        for number, actor in enumerate(self.workers.actors):
+            self.busy[actor.call.remote("work")] = number
+        self._heard = time.monotonic()
+
+    def _listen(self) -> None:
+        """Wait a moment, and remove calls that have returned from ``busy``."""
+        for ref in self.workers.look(self.busy, self._heard, TAKE_SECONDS):
+            self._heard, number = time.monotonic(), self.busy.pop(ref)
+            if not self.workers.answer(ref, number):
+                raise Died([], "no worker can reach it", is_server=True)
+
+    def _reports(self) -> List[StepReport]:
+        """Return the reports of new steps, and update the status line."""
+        made, self._made = self._made, []
         self.see_held(each.gpu_bytes for each in made)
-        if steps:
-            self.crew.tell(steps)
+        steps = [each for each in made if each.report.examples]
+        self._follow(len(steps))
+        for each in steps:
+            self._examples[each.worker] += each.report.examples
+        now = time.monotonic()
+        since = now - self._told_at
+        if steps and self.workers is not None and since > TAKE_SECONDS:
+            rates = [self._examples[n] / since for n in range(len(self.workers.actors))]
+            ages = [name for name in steps[-1].report.counts if name.startswith(STALENESS)]
+            self.tell(rates, *(f"staleness {age[len(STALENESS) :]}" for age in ages))
+            self._examples, self._told_at = Counter(), now
         return [step.report for step in steps]
 
     def settle(self) -> List[StepReport]:
-        return self._reports(self.crew.settle())
+        def settle() -> None:
+            self._ask("end_at", 0)
+            while self.busy:
+                self._listen()
+            self._save()
+
+        self._surely(settle)
+        self.take_over(self.saved, {})
+        return self._reports()
 
     def state(self) -> Dict[str, Any]:
-        return {**self.crew.state(), "unit": self.n_microbatches}
+        # ``settle`` has made a snapshot.
+        return {"origin": self.origin, "ledger": self.saved["ledger"], "unit": self.n_microbatches}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         if state.get("unit") != self.n_microbatches:
@@ -72,4 +260,21 @@ class AsyncRunner(RayRunner):
             text += f", but the saved run {was}"
             hint = "set mode and microbatches as in the saved run, or start from scratch"
             raise ConfigError([Problem("", text, hint)])
-        self.crew.restore(state["origin"], state["ledger"])
+        self.origin = dict(state["origin"])
+        self.saved = {**self.saved, "ledger": state["ledger"], "is_over": False}
+        self._surely(self._connect)
+
+    def end(self) -> None:
+        if self.workers is not None:
+            self.workers.kill(self.server)
+        super().end()
+
+
+def n_shares(teacher: Teacher, n_workers: int) -> int:
+    """Return the number of shares of an epoch: ``n_workers`` if a task is a stream that can be read
+    in sections, so that workers read less; else 1, and each worker forms all batches."""
+    for task in teacher.by_task().values():
+        order: Any = task.order
+        if order.share_of(0, n_workers, reads_apart=True).data is not order.data:
+            return n_workers
+    return 1

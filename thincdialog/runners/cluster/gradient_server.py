@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from typing import Any, Collection, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ...errors import TrainingError
 from ...optimizers.lazy_adam import LazyAdam
@@ -12,25 +12,22 @@ from ...optimizers.shared_state import settings_of
 from ...optimizers.state import optimizer_state
 from ...protocol import StepReport
 from ...training.log_rows import STALENESS
+from ..shared_arrays import Arrays, Layout, private_arrays
 from ..stale_steps import stale_settings
-from .gradient import Gradient
-from .ledger import End, Ledger
-from .lone_plane import LonePlane
-from .owned import Owned, pieces_of
-from .peer import restore_pieces
-from .slots import Slots
+from .exchange import SUMS, VALUES, clear, gradients_layout, paste, read, state_layout
+from .ledger import Ledger
+from .shard import Gradient, Shard, pieces_of
 
 # Key in the counts of a step, for gradients that were dropped since the last step as too old.
 DROPPED = "dropped_gradients"
 
 
 class LearnedUnit(NamedTuple):
-    """Hold a worker's result for one unit of work.
+    """Hold a worker's result for one unit of work. The gradient is in the ``async_layout``.
 
     unit (int): Number of the unit in the ``Ledger``.
     version (int): Version of the weights that the gradient was computed with.
     report (Optional[StepReport]): Report of the unit; None if the epoch has no such unit.
-    gradient (Optional[Gradient]): The gradient; None if it is in shared memory.
     gpu_bytes (Optional[int]): Size of the memory pool of the worker's GPU, if it has one.
     state (Optional[Dict[str, Any]]): State of the worker's world, if there is no such unit.
     """
@@ -38,7 +35,6 @@ class LearnedUnit(NamedTuple):
     unit: int
     version: int
     report: Optional[StepReport]
-    gradient: Optional[Gradient]
     gpu_bytes: Optional[int] = None
     state: Optional[Dict[str, Any]] = None
 
@@ -58,19 +54,11 @@ class UnitReport(NamedTuple):
     gpu_bytes: Optional[int] = None
 
 
-class ServerReport(NamedTuple):
-    """Hold the reports of a server since its last ``ServerReport``.
-
-    made (List[UnitReport]): Units that were done, in the order of their steps.
-    version (int): Number of steps so far.
-    ends (List[End]): Ends of the epoch's shares (see ``Ledger``).
-    is_over (bool): Whether the epoch is over.
-    """
-
-    made: List[UnitReport]
-    version: int
-    ends: List[End]
-    is_over: bool
+def async_layout(stretches: Sequence[Segment], n_workers: int) -> Layout:
+    """Return the layout of the arrays that a server shares with the workers of its machine: for
+    each worker, its gradient and the weights that it trains with."""
+    values = [(f"values {worker}", (stretches[-1].stop,), "<f4") for worker in range(n_workers)]
+    return [*gradients_layout(stretches, n_workers), *values]
 
 
 class GradientServer:
@@ -80,8 +68,7 @@ class GradientServer:
     stretches (Sequence[Segment]): Segments that make up the parameters.
     optimizer (Optimizer): A new optimizer, as in the config.
     ops (Ops): Ops for the host.
-    values (Floats1d): Current values of all parameters, which are copied. The attribute holds the
-        parameters after the steps so far.
+    arrays (Arrays): Arrays with an ``async_layout`` for ``n_workers``.
     bound (int): Maximum age of a gradient, in versions of the weights.
     n_workers (int): Number of workers that return gradients.
     """
@@ -91,35 +78,31 @@ class GradientServer:
         stretches: Sequence[Segment],
         optimizer: Any,
         ops: Any,
-        values: Any,
+        arrays: Arrays,
         bound: int,
         n_workers: int = 1,
     ):
-        self.n_workers = n_workers
-        self.plane = LonePlane(values, stretches, Slots(1, 1))
-        self.values, self.optimizer, self.bound = self.plane.values, optimizer, bound
-        pieces = pieces_of(stretches, 0, 1)
-        self.owned = Owned(pieces, optimizer, ops, self.plane.state)
+        self.optimizer, self.arrays = optimizer, arrays
+        self.bound, self.n_workers = bound, n_workers
+        self.own = private_arrays(state_layout(stretches))
+        self.values = self.own[VALUES]
+        self.shard = Shard(pieces_of(stretches, 0, 1), optimizer, ops, self.own)
         self.ledger = Ledger()
         self.version = self._limit = self._n_dropped = 0
         self._made: List[UnitReport] = []
 
-    def restore(self, saved: Mapping[str, Any], owed: Collection[int] = ()) -> None:
+    def restore(self, saved: Mapping[str, Any]) -> None:
         """Resume from a snapshot. Call this only once, because it requires a new optimizer.
 
-        saved (Mapping[str, Any]): A result of ``snapshot``; ``values`` already has its weights.
-        owed (Collection[int]): Units that were reported since then (see ``Ledger``).
+        saved (Mapping[str, Any]): A result of ``snapshot``.
         """
+        self.values[:] = saved["weights"]
         for name, array in saved["arrays"].items():
-            self.plane.state[name][:] = array
-        restore_pieces(self.optimizer, self.owned.pieces, saved["state"], self.plane)
-        self.ledger.restore(saved["ledger"], owed)
+            self.own[name][:] = array
+        self.shard.restore(saved["state"], self.values)
+        self.ledger.restore(saved["ledger"])
         self.version = self._limit = saved["version"]
-        self._made, self._n_dropped = list(saved["untold"]), saved["n_dropped"]
-
-    def restore_ledger(self, ledger: Mapping[str, Any]) -> None:
-        """Restore only the ledger, if weights and optimizer are already in the right state."""
-        self.ledger.restore(ledger)
+        self._n_dropped = saved["n_dropped"]
 
     def start_epoch(self, epoch: int, n_shares: int = 1) -> Dict[str, Any]:
         """Begin an epoch.
@@ -132,30 +115,44 @@ class GradientServer:
         before = self.ledger.start_epoch(n_shares)
         return {"epoch": epoch, "first": self.ledger.first, "before": before}
 
-    def end_at(self, version: float) -> None:
-        """Make no steps after this version, except with units that are at workers or owed."""
+    def end_at(self, version: float) -> int:
+        """Make no steps after this version, except with units that are at workers.
+
+        RETURNS (int): The current version.
+        """
         self._limit = int(min(version, 1 << 62))
+        return self.version
 
     def exchange(
-        self, worker: int, learned: Optional[LearnedUnit], at: Tuple[int, int] = (0, 1)
+        self, worker: int, learned: Optional[LearnedUnit], at: Tuple[int, int], sent: Any = None
     ) -> Optional[Tuple[int, int]]:
-        """Apply a worker's result, and hand out the next unit to the worker.
+        """Apply a worker's result, and hand out the next unit to the worker, with the current
+        weights.
 
         worker (int): Number of the worker.
         learned (Optional[LearnedUnit]): The result of its last unit; None if it had no unit.
-        at (Tuple[int, int]): See ``StatelessWorker``.
+        at (Tuple[int, int]): See ``AsyncWorker``.
+        sent (Optional[List[Any]]): The worker's gradient (``exchange.cut``), if it was not written
+            to ``arrays``.
         RETURNS (Optional[Tuple[int, int]]): The next unit, and the current version of the weights;
             None if there is nothing to do now.
         RAISES (TrainingError): If a gradient is not finite.
         """
+        if sent is not None:
+            paste(self.arrays, worker, self.shard.pieces, sent)
+        gradient = read(self.arrays, worker)
         if learned is not None and self.ledger.is_wanted(worker, learned.unit):
-            self._take_in(worker, learned)
-        is_full = self.version + self.ledger.n_out >= self._limit
-        unit = self.ledger.hand_out(worker, is_full, at)
+            self._take_in(worker, learned, gradient)
+        clear(gradient, self.shard.pieces)  # It may have been dropped.
+        if self.version + self.ledger.n_out >= self._limit:
+            return None
+        unit = self.ledger.hand_out(worker, at)
+        self.arrays[f"values {worker}"][:] = self.values
         return None if unit is None else (unit, self.version)
 
-    def _take_in(self, worker: int, learned: LearnedUnit) -> None:
-        if learned.report is None:
+    def _take_in(self, worker: int, learned: LearnedUnit, gradient: Gradient) -> None:
+        report = learned.report
+        if report is None:
             self.ledger.past_end(worker, learned.state)
             return
         staleness = self.version - learned.version
@@ -163,19 +160,15 @@ class GradientServer:
             self._n_dropped += 1
             self.ledger.back(worker)
             return
-        report = learned.report
         if report.examples:
-            assert learned.gradient is not None
-            report = self._apply(learned, learned.gradient, report, staleness)
+            report = self._apply(gradient, report, staleness)
         self._made.append(UnitReport(worker, learned.unit, report, learned.gpu_bytes))
         self.ledger.done(worker)
 
-    def _apply(
-        self, learned: LearnedUnit, gradient: Gradient, report: StepReport, staleness: int
-    ) -> StepReport:
+    def _apply(self, gradient: Gradient, report: StepReport, staleness: int) -> StepReport:
         scale = 1.0 / report.weight
-        self.owned.add_up([gradient], self.plane.sums)
-        norm = self.owned.norm(self.plane.sums, scale)
+        self.shard.add_up([gradient], self.own[SUMS])
+        norm = self.shard.norm(self.own[SUMS], scale)
         if not math.isfinite(norm):
             raise TrainingError("The gradient is not finite; training stopped.")
         optimizer = self.optimizer
@@ -183,7 +176,7 @@ class GradientServer:
         before = {name: getattr(optimizer, name) for name in settings}
         _set(optimizer, settings)
         learn_rate = float(optimizer.learn_rate)
-        self.owned.step(self.values, gradient.vector, scale, norm)
+        self.shard.step(self.values, gradient.vector, scale, norm)
         _set(optimizer, before)
         optimizer.step_schedules()
         self.version += 1
@@ -202,29 +195,27 @@ class GradientServer:
         changed = stale_settings(settings, self.n_workers)
         return {name: value for name, value in changed.items() if value != settings[name]}
 
-    def take(self) -> ServerReport:
-        """Return the reports since the last call."""
-        made, self._made = self._made, []
-        return ServerReport(made, self.version, self.ledger.ends, self.ledger.is_over)
-
     def restore_schedules(self, states: Mapping[str, Any]) -> None:
         """Take over the schedules of the run's optimizer (``schedule_states``), after evaluations
         have changed them."""
         restore_schedules(self.optimizer, states)
 
-    def snapshot(self) -> Dict[str, Any]:
-        """Return a copy of the whole state of a server, from which another server can resume.
-        It includes the reports that ``take`` has not returned yet."""
-        kept = self.owned.kept()
-        return {
+    def snapshot(self) -> Tuple[Dict[str, Any], List[UnitReport]]:
+        """Return a copy of the whole state of a server, from which another server can resume, and
+        the reports of the units that were done since the last snapshot. As reports come with the
+        snapshot that has their steps, each unit is reported once, whenever a server dies."""
+        made, self._made = self._made, []
+        kept = self.shard.kept()
+        snapshot = {
             "version": self.version,
-            "untold": list(self._made),
             "n_dropped": self._n_dropped,
             "ledger": self.ledger.state(),
+            "is_over": self.ledger.is_over,
             "weights": self.values.copy(),
-            "arrays": {name: self.plane.state[name].copy() for name in kept},
+            "arrays": {name: self.own[name].copy() for name in kept},
             "state": {**optimizer_state(self.optimizer)[0], "kept": kept},
         }
+        return snapshot, made
 
 
 def _set(optimizer: Any, settings: Mapping[str, Any]) -> None:

@@ -9,7 +9,7 @@ from ...ops.alignment import aligned_zeros
 from ...ops.choice import get_dialog_ops
 from ...protocol import Learner
 from ...training.experiment import Experiment
-from .gradient import Gradient
+from .shard import Gradient
 
 
 class HostVectors:

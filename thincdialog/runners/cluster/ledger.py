@@ -1,6 +1,6 @@
 """A record of units of work, so that each unit counts once even if it is done twice."""
 
-from typing import Any, Collection, Dict, List, Mapping, Optional, Set, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 # The first unit that a share does not have, and the state of the share's world there (None if it
 # cannot be saved), as a list for JSON; None until a worker has reached the end of the share.
@@ -15,8 +15,6 @@ class Ledger:
 
     first (int): First unit of this epoch.
     ends (List[End]): Ends of the shares.
-    owed (Set[int]): Units that were done before a server died and have to be repeated. They are
-        handed out before all others of their share.
     """
 
     def __init__(self) -> None:
@@ -25,7 +23,6 @@ class Ledger:
 
     def _begin(self, n_shares: int) -> None:
         self.ends: List[End] = [None] * n_shares
-        self.owed: Set[int] = set()
         # For each share, the next unit that was never handed out.
         self._next = [self.first + share for share in range(n_shares)]
         self._again: List[int] = []
@@ -53,34 +50,30 @@ class Ledger:
         end = self.ends[self._number(unit)]
         return end is None or unit < end[0]
 
-    def hand_out(
-        self, worker: int, is_full: bool = False, at: Tuple[int, int] = (0, 1)
-    ) -> Optional[int]:
+    def hand_out(self, worker: int, at: Tuple[int, int] = (0, 1)) -> Optional[int]:
         """Return the next unit for a worker; None if there is none now.
 
         worker (int): Number of the worker.
-        is_full (bool): Whether to hand out only units that are owed.
         at (Tuple[int, int]): The share that the worker can continue, and the number of shares. It
             gets a unit of another share only if this share has none, or another worker has it.
         """
         n = len(self.ends)
         taken = {share for other, share in self._share_of.items() if other != worker and n > 1}
         for share in sorted({*range(n)} - taken, key=lambda share: ((share, n) != at, share)):
-            unit = self._take(share, is_full)
+            unit = self._take(share)
             if unit is not None:
                 self._at[worker], self._share_of[worker] = unit, share
                 return unit
         return None
 
-    def _take(self, share: int, is_full: bool) -> Optional[int]:
+    def _take(self, share: int) -> Optional[int]:
         """Return the next unit of a share; None if there is none now."""
         again = [unit for unit in self._again if self._number(unit) == share]
-        again = [unit for unit in again if unit in self.owed] or ([] if is_full else again)
         if again:
             self._again.remove(again[0])
             return again[0]
         unit = self._next[share]
-        if is_full or not self._exists(unit):
+        if not self._exists(unit):
             return None
         self._next[share] += len(self.ends)
         return unit
@@ -91,13 +84,11 @@ class Ledger:
 
     def done(self, worker: int) -> None:
         """Record that the unit at a worker is done."""
-        self.owed.discard(self._at.pop(worker))
+        del self._at[worker]
 
     def back(self, worker: int) -> None:
-        """Take back the unit at a worker, if any, so that it is handed out again."""
-        unit = self._at.pop(worker, None)
-        if unit is not None:
-            self._again.append(unit)
+        """Take back the unit at a worker, so that it is handed out again."""
+        self._again.append(self._at.pop(worker))
 
     def past_end(self, worker: int, state: Any = None) -> None:
         """Record that the unit at a worker does not exist, because its share has fewer units.
@@ -112,8 +103,8 @@ class Ledger:
 
     @property
     def n_out(self) -> int:
-        """Number of units at workers, and of owed units that are at none."""
-        return len(self._at) + len(self.owed.intersection(self._again))
+        """Number of units at workers."""
+        return len(self._at)
 
     @property
     def is_over(self) -> bool:
@@ -130,17 +121,9 @@ class Ledger:
             "again": sorted([*self._again, *self._at.values()]),
         }
 
-    def restore(self, state: Mapping[str, Any], owed: Collection[int] = ()) -> None:
-        """Restore a state.
-
-        state (Mapping[str, Any]): A result of ``state``.
-        owed (Collection[int]): Units that were done since then and have to be repeated.
-        """
-        self.first, n = state["first"], len(state["ends"])
-        self._begin(n)
-        self.ends, self.owed, again = list(state["ends"]), set(owed), set(state["again"])
-        for share, following in enumerate(state["next"]):
-            done = [unit + n for unit in owed if self._number(unit) == share]
-            self._next[share] = max([following, *done])
-            again.update(range(following, self._next[share], n))
-        self._again = sorted(filter(self._exists, again))
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Restore a state."""
+        self.first = state["first"]
+        self._begin(len(state["ends"]))
+        self.ends, self._next = list(state["ends"]), list(state["next"])
+        self._again = list(filter(self._exists, state["again"]))

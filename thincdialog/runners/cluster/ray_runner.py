@@ -6,7 +6,7 @@ from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Seque
 import numpy
 from thinc.api import get_array_module, to_numpy
 
-from ...errors import MissingPackageError, Problem
+from ...errors import ConfigError, MissingPackageError, Problem
 from ...evaluation.evaluate_agent import evaluate_agent
 from ...ops.alignment import aligned_zeros
 from ...optimizers.scored_schedules import schedule_states
@@ -17,8 +17,9 @@ from ...teachers import Teacher
 from ...training.experiment import Experiment
 from ...training.interruption import Interruption
 from ...training.runner import Runner
+from ..shared_arrays import Arrays, Layout, SharedMemory, shared_arrays
 from .ray_cluster import NEED
-from .remote_crew import RemoteCrew
+from .workers import Died, Workers
 
 # Settings that do not change the result by a single bit, if all workers have the same kind of
 # processor. ``microbatches`` is listed because the runners compare the actual number themselves.
@@ -39,8 +40,9 @@ class RayRunner(Runner):
     harmless: Sequence[str] = HARMLESS
     experiment: Experiment
     learner: Learner
-    # The workers, between ``begin`` and ``end``.
-    crew: Any = None
+    # Between ``begin`` and ``end``: the workers in other processes, or the only one, in this one.
+    workers: Any = None
+    worker: Any = None
 
     def __init__(self, **settings: Any):
         self.settings = settings
@@ -94,18 +96,34 @@ class RayRunner(Runner):
             default *= self.n_workers
         self.n_microbatches: int = self.settings["microbatches"] or default
         self._told_schedules = schedule_states(experiment.optimizer)
-        self.crew = self._make_crew(teacher)
+        if not self.num_workers:
+            self._begin(teacher)
+            return
+        self.workers = Workers(self, teacher)
+        with self.workers.ending_on_error():
+            self._begin(teacher)
 
-    def _make_crew(self, teacher: Teacher) -> Any:
-        """Start the workers, and return the object through which this process works with them.
+    def _begin(self, teacher: Teacher) -> None:
+        """Make the only worker of the run, or wait for all workers to start, and connect them.
 
         teacher (Teacher): Teacher of the training data.
         """
         raise NotImplementedError
 
+    def go_back(self, death: Died) -> str:
+        """Go back to the last snapshot with the remaining workers, and return a description of the
+        event for the user.
+
+        RAISES (Died): If another worker dies meanwhile.
+        """
+        raise NotImplementedError
+
     def end(self) -> None:
-        self.crew.end()
-        self.crew = None
+        if self.workers is None:
+            self.worker.walk.world.shutdown()
+        else:
+            self.workers.end()
+            self.workers = None
         self._take_home()
 
     def evaluate(
@@ -115,13 +133,38 @@ class RayRunner(Runner):
         if not self.num_workers or is_on_gpu or agent.replies_need_batch:
             return evaluate_agent(agent, teacher, experiment.evaluation["world"], recorder)
         self.experiment = experiment
-        crew = self.crew or RemoteCrew(self, None)
-        try:
-            scores: Dict[str, float] = crew.evaluate(teacher, recorder)
-            return scores
-        finally:
-            if crew is not self.crew:
-                crew.end()
+        if self.workers is not None:
+            return self.workers.evaluate(teacher, recorder)
+        workers = Workers(self, None)
+        with workers.ending_on_error():
+            workers.join(self.num_workers)
+            scores = workers.evaluate(teacher, recorder)
+        workers.end()
+        return scores
+
+    def shared(
+        self, layout: Layout, connect: Callable[[SharedMemory, Arrays], bool]
+    ) -> Optional[Arrays]:
+        """Return arrays that all workers share; None if they have to send each other their data.
+
+        layout (Layout): Layout of the arrays.
+        connect (Callable[[SharedMemory, Arrays], bool]): Function that makes workers use shared
+            arrays, and returns whether all of them can open the memory.
+        RAISES (ConfigError): If memory cannot be shared, although the settings require it.
+        """
+        if self.settings["plane"] == "store":
+            return None
+        nodes = {*self.workers.each("node"), self.workers.cluster.node}
+        reason = f"works on one machine only, but the run uses {len(nodes)}"
+        if len(nodes) == 1:
+            reason = "does not work: workers cannot open the memory of the run's process"
+            with shared_arrays(layout) as (memory, arrays):
+                if connect(memory, arrays):
+                    return arrays
+        if self.settings["plane"] == "shm":
+            text = f'[runner] plane = "shm" {reason}'
+            raise ConfigError([Problem("", text, 'set "auto" or "store"')])
+        return None
 
     # --- the optimizer of the run, which follows the steps of workers ----------------------
 

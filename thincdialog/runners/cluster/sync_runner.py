@@ -1,29 +1,162 @@
 """Synchronous training: bit for bit the same result with any number of workers."""
 
 from functools import partial
-from typing import Any, Dict, List, Mapping, Sequence, Union
+from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
 from ...errors import ConfigError, Problem
 from ...protocol import StepReport
 from ...teachers import Teacher
+from ..shared_arrays import Arrays, SharedMemory, private_arrays
+from .exchange import VALUES, abort, fill, state_layout
 from .joined_reports import joined_reports
-from .lone_peer import LonePeer
 from .pace import Pace
-from .peer import PeerSteps, StepPart
 from .ray_runner import RayRunner
-from .remote_peers import RemotePeers
+from .slots import Slots
+from .sync_worker import StepPart, SyncSteps, SyncWorker, sync_layout
+from .workers import Died
 
 
 class SyncRunner(RayRunner):
     """Train synchronously (see ``build_ray``). One call asks workers for several steps, which they
-    make together without this process."""
+    make together without this process, if they share memory. If a worker dies, the others go back
+    to the last snapshot and repeat the calls since then, with the same result bit for bit.
 
-    def _make_crew(self, teacher: Teacher) -> Union[LonePeer, RemotePeers]:
+    memory (Arrays): The parameters and the optimizer's arrays, as this process sees them.
+    is_sent (bool): Whether workers have copies of them, and send each other the changes.
+    """
+
+    memory: Arrays
+    is_sent = False
+
+    def _begin(self, teacher: Teacher) -> None:
         self.pace, self.is_done = Pace(), True
+        # Calls since the last snapshot that have changed the state of workers.
+        self.calls: List[Tuple[Any, ...]] = []
+        self.step = self.saved_step = 0
+        self.kept: List[str] = list(self.arrays())
+        self._saved: Any = self.snapshot()
         if self.n_microbatches < self.num_workers:
             text = f"a step has {self.n_microbatches} microbatches for {self.num_workers} workers"
             self.note(f"[runner] {text}, so some have nothing to do. Raise microbatches.")
-        return RemotePeers(self, teacher) if self.num_workers else LonePeer(self, teacher)
+        if self.workers is None:
+            self.worker = SyncWorker(self.experiment, teacher)
+            self._connect()
+        else:
+            self.workers.join(self.num_workers)
+            self._connect()
+            self._save()
+
+    def _connect(self) -> None:
+        """Connect all current workers, beginning with the last snapshot."""
+        saved, workers, learner = self._saved, self.workers, self.learner
+        stretches = learner.parameters.stretches  # type: ignore[attr-defined]
+        slots = Slots(self.n_microbatches, 1 if workers is None else len(workers.actors))
+        layout = sync_layout(stretches, slots)
+        if workers is None:
+            self.memory = private_arrays(layout)
+            fill(self.memory, saved)
+            self.worker.connect(0, slots, self.memory, saved["state"])
+            self.bind(self.memory, self.kept)
+            return
+        numbers = list(range(slots.n_workers))
+
+        def connect(memory: SharedMemory, arrays: Arrays) -> bool:
+            fill(arrays, saved)
+            known = {"state": saved["state"]}
+            return all(workers.each("connect_sync", numbers, slots, known, memory))
+
+        shared = self.shared(layout, connect)
+        self.is_sent = shared is None
+        if shared is None:
+            self.memory = private_arrays(state_layout(stretches))
+            fill(self.memory, saved)
+            workers.abort = lambda: None
+            workers.each("connect_sync", numbers, slots, workers.ray.put(saved), None)
+        else:
+            self.memory, workers.abort = shared, partial(abort, shared)
+        learner.use_weights(self.memory[VALUES])
+        learner.weights_changed()
+        self.bind(self.memory, saved["state"]["kept"])
+
+    # --- calls of workers -------------------------------------------------------------------
+
+    def _do(self, call: str, *given: Any) -> List[Any]:
+        """Call a method that changes the state of every worker, after sending changed schedules.
+        It is called again after a death."""
+        self._tell_schedules(partial(self._record, "restore_schedules"))
+        return self._record(call, *given)
+
+    def _record(self, call: str, *given: Any) -> List[Any]:
+        if self.workers is None:
+            return [getattr(self.worker, call)(*given)]
+        answers: List[Any] = self.workers.surely(lambda: self._call(call, *given))
+        self.calls.append((call, *given))
+        return answers
+
+    def _call(self, call: str, *given: Any) -> List[Any]:
+        if call == "run" and self.is_sent and len(self.workers.actors) > 1:
+            return self._run(*given)
+        return self.workers.each(call, *given)
+
+    def _run(self, step: int, n_steps: int) -> List[SyncSteps]:
+        """Make steps with workers that send each other their results (see ``SyncWorker``)."""
+        ran = self._exchange(step + 1)
+        for _ in range(n_steps - 1):
+            if ran[0].is_done:
+                break
+            more = self._exchange(step + 1 + len(ran[0].steps))
+            ran = [new._replace(steps=old.steps + new.steps) for old, new in zip(ran, more)]
+        return ran
+
+    def _exchange(self, step: int) -> List[SyncSteps]:
+        """Make one step. Ray sends the results of each call to the calls that need them."""
+        calls = [actor.call for actor in self.workers.actors]
+        n = len(calls)
+        learned = [call.options(num_returns=n).remote("learn", step, n_returns=n) for call in calls]
+        sums = [
+            call.remote("add_up", *(parts[number] for parts in learned))
+            for number, call in enumerate(calls)
+        ]
+        changed = [call.remote("step", *sums) for call in calls]
+        return self.workers.wait([call.remote("take", *changed) for call in calls])
+
+    # --- deaths and snapshots -----------------------------------------------------------------
+
+    def go_back(self, death: Died) -> str:
+        self._connect()
+        self.workers.each("go_to", self._saved["place"])
+        for call in self.calls:
+            self._call(*call)
+        # Give this process the weights and state that it had before.
+        self.bind(self.memory, self.kept)
+        self._gather()
+        n, step = len(self.workers.actors), self.saved_step
+        others = "1 worker" if n == 1 else f"{n} workers"
+        return f"{death.who} died: resumed with {others} from step {step:,}"
+
+    def _gather(self) -> None:
+        """Copy the current weights and state from the workers, unless they are shared."""
+        for owned in self.workers.each("owned") if self.is_sent else ():
+            for now, arrays in owned:
+                for name, array in arrays.items():
+                    self.memory[name][now] = array
+        self.learner.weights_changed()
+
+    def _save(self) -> None:
+        """Make a snapshot."""
+        place = self.workers.each("place")[0]
+        self._gather()
+        self._saved = {"place": place, **self.snapshot(self._saved)}
+        self.saved_step, self.calls = self.step, []
+
+    def _take_in(self) -> None:
+        """Add new workers that have started to the others."""
+        self._save()
+        if self.workers.join():
+            self._connect()
+            self.workers.each("go_to", self._saved["place"])
+
+    # --- the runner -----------------------------------------------------------------------
 
     def start_epoch(self, epoch: int) -> None:
         self.is_done = self._do("start_epoch", epoch)[0]
@@ -33,7 +166,7 @@ class SyncRunner(RayRunner):
 
     def take(self, step: int, room: float) -> List[StepReport]:
         n_steps = self.pace.begin(room)
-        ran: List[PeerSteps] = self._do("run", step, n_steps)
+        ran: List[SyncSteps] = self._do("run", step, n_steps)
         n_made = len(ran[0].steps)
         seconds = self.pace.end(n_made)
         self.is_done = ran[0].is_done
@@ -43,21 +176,28 @@ class SyncRunner(RayRunner):
         reports = [_joined([each.steps[number] for each in ran]) for number in range(n_made)]
         counts = [sum(r.examples for part in each.steps for r in part.reports) for each in ran]
         self.tell([count / seconds for count in counts])
+        self.step = step + n_made
         # Join the names of all workers, because a worker that owns no parameters has no arrays.
-        self.crew.made(step + n_made, sorted({name for each in ran for name in each.kept}))
+        self.kept = sorted({name for each in ran for name in each.kept})
+        self.bind(self.memory, self.kept)
+        if self.workers is not None:
+            if self.workers.has_started():
+                self.workers.surely(self._take_in)
+            if self.step - self.saved_step >= self.settings["snapshot_every"]:
+                self.workers.surely(self._save)
         return reports
 
-    def _do(self, call: str, *given: Any) -> List[Any]:
-        """Call a method that changes the state of every worker, after sending changed schedules."""
-        self._tell_schedules(partial(self.crew.do, "restore_schedules"))
-        return self.crew.do(call, *given)
-
     def settle(self) -> List[StepReport]:
-        self.crew.gather()
+        if self.workers is not None:
+            self.workers.surely(lambda: self._gather())
         return []
 
     def state(self) -> Dict[str, Any]:
-        return {"place": self.crew.place(), "microbatches": self.n_microbatches}
+        if self.workers is None:
+            place = self.worker.place()
+        else:
+            place = self.workers.surely(lambda: self.workers.each("place"))[0]
+        return {"place": place, "microbatches": self.n_microbatches}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         there = state.get("microbatches")

@@ -7,12 +7,13 @@ from collections import Counter
 import pytest
 
 from tests.examples.test_reading import Numbers
-from tests.runners.cluster.peers_in_threads import made
+from tests.runners.cluster.workers_in_threads import made
 from tests.runners.resuming import FIXED, LIVE, NOTES, SORTED, UNSAVED, config
 from thincdialog.api import Message, Teacher
-from thincdialog.runners.cluster.gradient_server import GradientServer
-from thincdialog.runners.cluster.remote_server import n_shares
-from thincdialog.runners.cluster.stateless_worker import StatelessWorker
+from thincdialog.runners.cluster.async_runner import n_shares
+from thincdialog.runners.cluster.async_worker import AsyncWorker
+from thincdialog.runners.cluster.gradient_server import GradientServer, async_layout
+from thincdialog.runners.shared_arrays import private_arrays
 
 N_EPISODES, N_EPOCHS, N_MICROBATCHES = 50, 3, 2
 GROWING = FIXED.replace(
@@ -61,8 +62,10 @@ class Run:
         experiment = made(self.text)
         parameters = experiment.learner.parameters
         values, ops = experiment.learner.weights, experiment.learner.model.ops
-        given = (parameters.stretches, experiment.optimizer, ops, values)
+        arrays = private_arrays(async_layout(parameters.stretches, 4))
+        given = (parameters.stretches, experiment.optimizer, ops, arrays)
         self.server = GradientServer(*given, bound=1000)
+        self.server.values[:] = values
         self.origin = {}
 
     def join(self):
@@ -70,8 +73,7 @@ class Run:
         self.sources.append(Colours(N_EPISODES))
         with experiment.working():
             teacher = teacher_of(self.sources[-1])
-            self.workers.append(StatelessWorker(experiment, teacher, N_MICROBATCHES))
-        self.workers[-1].vectors.use(self.server.values)
+            self.workers.append(AsyncWorker(experiment, teacher, N_MICROBATCHES))
         self.workers[-1].go_to(self.origin)
 
     def start_epoch(self, epoch):
@@ -83,18 +85,16 @@ class Run:
         """Make a worker train on some units. If it is killed, its last unit is lost."""
         returned = []
 
-        def exchange(learned, at):
+        def exchange(number, learned, at):
             if learned is not None:
                 returned.append(learned)
                 if is_killed and len(returned) == n_units:
                     raise Killed
             self.server.end_at(float("inf") if len(returned) < n_units else 0)
-            given = self.server.exchange(number, learned, at)
-            if learned is not None and learned.gradient is not None:
-                learned.gradient.vector[:] = 0
-            return given
+            return self.server.exchange(number, learned, at)
 
-        self.workers[number].work(exchange)
+        self.workers[number].connect(number, self.server.arrays, exchange)
+        self.workers[number].work()
 
     def kill(self, number, n_units):
         try:
@@ -102,14 +102,14 @@ class Run:
         except Killed:
             pass
         self.workers.pop(number)
-        self.server.restore_ledger(self.server.ledger.state())
+        self.server.ledger.restore(self.server.ledger.state())
 
     def resume(self):
         """Continue from a checkpoint, with a new server and other workers."""
         saved = json.loads(json.dumps([self.origin, self.server.ledger.state()]))
         self.start()
         self.origin, ledger = saved
-        self.server.restore_ledger(ledger)
+        self.server.ledger.restore(ledger)
         self.workers = []
 
 
@@ -119,7 +119,7 @@ def counts(notes):
 
 @pytest.mark.parametrize("world", [FIXED, GROWING, LIVE, SORTED, UNSAVED])
 @pytest.mark.parametrize("n", [1, 3])
-def test_stateless_workers_that_come_and_go_train_on_each_example_once(world, n, notes):
+def test_async_workers_that_come_and_go_train_on_each_example_once(world, n, notes):
     run, draws = Run(world, n), random.Random(n)
     for epoch in range(N_EPOCHS):
         run.start_epoch(epoch)
@@ -139,7 +139,7 @@ def test_stateless_workers_that_come_and_go_train_on_each_example_once(world, n,
 
 
 @pytest.mark.parametrize("world", [FIXED, LIVE])
-def test_stateless_workers_read_only_their_shares(world, notes):
+def test_async_workers_read_only_their_shares(world, notes):
     run = Run(world, 3)
     for _ in range(3):
         run.join()
@@ -165,7 +165,7 @@ def test_stateless_workers_read_only_their_shares(world, notes):
     assert not run.sources[0].asked
 
 
-def test_stateless_workers_share_only_streams_that_can_be_read_in_sections():
+def test_async_workers_share_only_streams_that_can_be_read_in_sections():
     class Whole:
         def __call__(self):
             yield from map(Numbers(9).__getitem__, range(9))

@@ -1,6 +1,6 @@
 """A worker of asynchronous training, which trains on units of work and keeps no state."""
 
-from typing import Any, Callable, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, List, Mapping, Optional, Sequence
 
 from ...agents.tally import not_finite
 from ...errors import TrainingError
@@ -9,18 +9,15 @@ from ...ops.device_memory import held_bytes
 from ...protocol import Learner, StepReport
 from ...teachers import Teacher
 from ...training.experiment import Experiment
-from .gradient import Gradient
+from ..shared_arrays import Arrays
+from .exchange import write_rows
 from .gradient_server import LearnedUnit
 from .host_vectors import HostVectors
 from .joined_reports import joined_reports
 from .walk import Walk
 
-# Function that sends the result of a unit and the worker's share to the server, and returns the
-# next unit and the version of the weights.
-Exchange = Callable[[Optional[LearnedUnit], Tuple[int, int]], Optional[Tuple[int, int]]]
 
-
-class StatelessWorker:
+class AsyncWorker:
     """Train on one unit of work after the other, with weights from the server.
 
     experiment (Experiment): The worker's own copy of the experiment, or the run's experiment if
@@ -38,6 +35,16 @@ class StatelessWorker:
         self.teacher = teacher
         self.origin: Mapping[str, Any] = {}
         self._walk(0, 1)
+
+    def connect(self, number: int, arrays: Arrays, exchange: Callable[..., Any]) -> None:
+        """Connect the worker to a server.
+
+        number (int): Number of this worker, from 0.
+        arrays (Arrays): Arrays with an ``async_layout``.
+        exchange (Callable): See ``GradientServer.exchange``.
+        """
+        self.number, self.arrays, self.exchange = number, arrays, exchange
+        self.vectors.use(arrays[f"values {number}"], arrays[f"vector {number}"])
 
     def go_to(self, origin: Mapping[str, Any]) -> None:
         """Train on units of the epoch that began at ``origin`` (``GradientServer.start_epoch``)
@@ -68,17 +75,16 @@ class StatelessWorker:
             walk.start_epoch(epoch)
         walk.go_to({"origin": walk.origin, "n_before": number * self.n_microbatches})
 
-    def work(self, exchange: Exchange) -> None:
+    def work(self) -> None:
         """Train on units of work until the server has no more.
 
-        exchange (Exchange): See ``Exchange``.
         RAISES (TrainingError): If a loss or a gradient is not finite.
         """
         with self.experiment.working():
             learned: Optional[LearnedUnit] = None
             while True:
                 try:
-                    given = exchange(learned, self.at)
+                    given = self.exchange(self.number, learned, self.at)
                 except TrainingError:
                     ids = [id for each in self._ids for id in each()]
                     raise not_finite("gradient", ids) from None
@@ -91,7 +97,7 @@ class StatelessWorker:
         self._go_to(unit)
         walk = self.walk
         if walk.done():
-            return LearnedUnit(unit, version, None, None, state=walk.state())
+            return LearnedUnit(unit, version, None, state=walk.state())
         reports: List[StepReport] = []
         self._ids: List[Callable[[], Sequence[Optional[str]]]] = []
         total = GradientSum(self.vectors.ops, self.stretches)
@@ -101,10 +107,11 @@ class StatelessWorker:
             report, ids = walk.learn(unit + 1, number)
             reports.append(report)
             self._ids.append(ids)
-            gradient = self.vectors.take()
+            gradient, tables = self.vectors.take()
             if self.n_microbatches > 1:
-                total.add(*gradient)
+                total.add(gradient, tables)
         if self.n_microbatches > 1:
-            gradient = Gradient(self.vectors.gradients, total.take(self.vectors.gradients))
+            tables = total.take(self.vectors.gradients)
+        write_rows(self.arrays, self.number, tables)
         held = held_bytes(self.learner.weights)
-        return LearnedUnit(unit, version, joined_reports(reports), gradient, held)
+        return LearnedUnit(unit, version, joined_reports(reports), held)

@@ -8,22 +8,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from thinc.api import SGD, NumpyOps
 
-from thincdialog.ops.alignment import aligned_zeros
 from thincdialog.optimizers.row_sparse import Segment
 from thincdialog.protocol import StepReport
-from thincdialog.runners.cluster.account import Account, steps_of
-from thincdialog.runners.cluster.gradient import Gradient
-from thincdialog.runners.cluster.gradient_server import GradientServer, LearnedUnit
+from thincdialog.runners.cluster.gradient_server import GradientServer, LearnedUnit, async_layout
+from thincdialog.runners.shared_arrays import private_arrays
 
 FIRST = {
     "version": 0,
-    "untold": [],
     "n_dropped": 0,
     "ledger": {"first": 0, "next": [0], "ends": [None], "again": []},
     "weights": numpy.zeros(8, "f"),
     "arrays": {},
     "state": {"kept": [], "settings": {}, "schedules": {}, "nr_update": []},
 }
+STRETCHES = [Segment(0, 8)]
 
 
 class Run:
@@ -35,25 +33,31 @@ class Run:
 
     def __init__(self, sizes, without_examples, n_workers):
         self.sizes, self.without_examples = sizes, without_examples
-        self.account, self.held = Account(FIRST), dict.fromkeys(range(n_workers))
+        self.saved, self.held = FIRST, dict.fromkeys(range(n_workers))
         self.told = []
         self.start()
 
     def start(self):
-        saved, owed = pickle.loads(pickle.dumps(self.account.start()))
+        saved = pickle.loads(pickle.dumps(self.saved))
         optimizer = SGD(1.0, L2=0.0, grad_clip=0.0)
-        self.server = GradientServer([Segment(0, 8)], optimizer, NumpyOps(), saved["weights"], 2)
+        arrays = private_arrays(async_layout(STRETCHES, len(self.held)))
+        self.server = GradientServer(STRETCHES, optimizer, NumpyOps(), arrays, 2)
         saved["state"].update(settings={}, schedules={})
-        self.server.restore(saved, owed)
+        self.server.restore(saved)
         self.held = dict.fromkeys(self.held)
 
-    def die(self):
-        self.account.died()
-        self.start()
+    def save(self):
+        self.saved, told = self.server.snapshot()
+        self.told += told
+
+    @property
+    def n_told(self):
+        """Number of steps that were reported."""
+        return sum(bool(each.report.examples) for each in self.told)
 
     def start_epoch(self, epoch):
         self.first = self.server.start_epoch(epoch, len(self.sizes))["first"]
-        self.account.start_epoch(self.server.snapshot())
+        self.save()
 
     def units(self):
         """RETURNS: All units of the epoch."""
@@ -63,87 +67,74 @@ class Run:
 
     def work(self, worker):
         """Make one call of a worker. RETURNS: Whether it has a unit to work on."""
-        learnt = None
+        learned = None
         if self.held[worker] is not None:
             unit, version = self.held[worker]
             report = StepReport(*([0, 0.0, 0] if unit in self.without_examples else [1, 0.0, 1]))
-            vector = aligned_zeros(8)
-            vector[:] = 1
-            report = report if unit in self.units() else None
-            learnt = LearnedUnit(unit, version, report, Gradient(vector, []))
-        self.held[worker] = self.server.exchange(worker, learnt)
+            self.server.arrays[f"vector {worker}"][:] = 1
+            learned = LearnedUnit(unit, version, report if unit in self.units() else None)
+        self.held[worker] = self.server.exchange(worker, learned, (0, 1))
+        assert not self.server.arrays[f"vector {worker}"].any()
         return self.held[worker] is not None
-
-    def take(self):
-        told = self.server.take()
-        self.told += self.account.new(told)
-        return told.is_over
 
     def settle(self):
         self.server.end_at(0)
-        for _ in range(100):
-            busy = [worker for worker in self.held if self.held[worker] is not None]
-            if not busy and not self.account.owed:
-                break
-            for worker in busy or self.held:
-                self.work(worker)
-            self.is_over = self.take()
-        assert not self.account.owed
-        self.account.save(self.server.snapshot())
+        for worker in self.held:
+            if self.held[worker] is not None:
+                assert not self.work(worker)
+        self.save()
 
 
 SHARES = st.tuples(st.integers(1, 9)) | st.lists(st.integers(0, 4), min_size=2, max_size=3)
-MOVES = st.sampled_from(["work", "work", "work", "work", "take", "save", "die", "forget"])
+MOVES = st.sampled_from(["work", "work", "work", "work", "save", "die", "forget"])
 
 
 @settings(max_examples=60)
 @given(st.data(), SHARES, st.sets(st.integers(0, 17)), st.integers(1, 3))
 @pytest.mark.slow
-def test_account_each_unit_is_reported_and_applied_once(data, sizes, without_examples, n_workers):
+def test_gradient_server_each_unit_is_reported_and_applied_once(
+    data, sizes, without_examples, n_workers
+):
     run, units = Run(sizes, without_examples, n_workers), []
     for epoch in range(2):
         run.start_epoch(epoch)
         assert len(sizes) > 1 or run.first == epoch * sizes[0]
-        run.is_over = False
         units += run.units()
         n_deaths = due = 0
         for _ in range(60):
-            due = max(due, run.account.n_told + data.draw(st.integers(1, 4)))
+            due = max(due, run.n_told + data.draw(st.integers(1, 4)))
             run.server.end_at(due)
             for _ in range(data.draw(st.integers(1, 6))):
                 move, worker = data.draw(MOVES), data.draw(st.integers(0, n_workers - 1))
                 if move == "work":
                     run.work(worker)
-                elif move == "take":
-                    run.is_over = run.take()
                 elif move == "save":
-                    run.account.save(run.server.snapshot())
-                elif move == "forget":
+                    run.save()
+                elif move == "forget" and run.held[worker] is not None:
                     run.server.ledger.back(worker)
                     run.held[worker] = None
-                elif n_deaths < 4:
+                elif move == "die" and n_deaths < 4:
                     n_deaths += 1
-                    run.is_over = False
-                    run.die()
+                    run.start()
                     run.server.end_at(due)
             for worker in run.held:
                 run.work(worker)
-            run.is_over = run.take()
-            assert run.account.n_told <= due
-            if data.draw(st.booleans()) or run.is_over:
+            run.save()
+            assert run.n_told <= due
+            if data.draw(st.booleans()) or run.saved["is_over"]:
                 if n_deaths < 4 and data.draw(st.booleans()):
-                    run.die()
+                    run.start()
                 run.settle()
-                made = len(steps_of(run.told))
-                assert made == run.account.n_told == run.server.version
+                made = run.n_told
+                assert made == run.server.version
                 assert (run.server.values == -made).all()
-                if run.is_over:
+                if run.saved["is_over"]:
                     break
-        assert run.is_over
+        assert run.saved["is_over"]
         assert sorted(each.unit for each in run.told) == units
 
 
-def test_account_counts_dropped_gradients_when_workers_begin_again():
+def test_gradient_server_counts_dropped_gradients_when_workers_begin_again():
     run = Run([9], set(), 2)
     run.start_epoch(0)
     run.server.end_at(9)
@@ -151,10 +142,10 @@ def test_account_counts_dropped_gradients_when_workers_begin_again():
     for _ in range(5):
         run.work(0)
     run.work(1)  # Its gradient is four versions old: two are allowed.
-    run.account.save(run.server.snapshot())
+    run.save()
     run.start()
     run.server.end_at(9)
     run.work(0)
     run.work(0)
-    *_, made = run.account.new(run.server.take())
-    assert made.report.counts["dropped_gradients"] == 1
+    run.save()
+    assert run.told[-1].report.counts["dropped_gradients"] == 1

@@ -7,9 +7,8 @@ from thinc.api import SGD
 from thincdialog.ops.choice import get_dialog_ops
 from thincdialog.optimizers.row_sparse import Segment
 from thincdialog.optimizers.sparse_sgd import SparseSGD
-from thincdialog.runners.cluster import owned
-from thincdialog.runners.cluster.gradient import Gradient
-from thincdialog.runners.cluster.owned import Owned, n_blocks_of, pieces_of
+from thincdialog.runners.cluster import shard
+from thincdialog.runners.cluster.shard import Gradient, Shard, n_blocks_of, pieces_of
 
 N_FLOATS, WIDTH = 103, 5
 # Weights that are in no table, and then a table of 4 rows.
@@ -20,10 +19,10 @@ STRETCHES = [Segment(0, N_FLOATS), Segment(N_FLOATS, N_FLOATS + 4 * WIDTH, WIDTH
 @pytest.mark.parametrize("make", [SGD, SparseSGD])
 @pytest.mark.parametrize("n_workers", [1, 2, 3])
 @pytest.mark.parametrize("limit", [0.0, 0.5, 100.0])
-def test_owned_parts_make_the_step_of_the_scaled_and_clipped_sum(
+def test_shards_make_the_step_of_the_scaled_and_clipped_sum(
     limit, n_workers, make, ops, monkeypatch
 ):
-    monkeypatch.setattr(owned, "BLOCK_FLOATS", 40)
+    monkeypatch.setattr(shard, "BLOCK_FLOATS", 40)
     rng, size, scale = numpy.random.default_rng(0), STRETCHES[-1].stop, 1 / 7
     vectors = rng.normal(size=(3, size)).astype("f")
     vectors[:, N_FLOATS:] = 0
@@ -42,7 +41,7 @@ def test_owned_parts_make_the_step_of_the_scaled_and_clipped_sum(
     before, sums = weights.copy(), numpy.zeros(n_blocks_of(STRETCHES))
     slots = [Gradient(vector, [table]) for vector, table in zip(vectors, tables)]
     workers = [
-        Owned(pieces_of(STRETCHES, n, n_workers), make(0.1, grad_clip=limit, use_averages=False),
+        Shard(pieces_of(STRETCHES, n, n_workers), make(0.1, grad_clip=limit, use_averages=False),
               get_dialog_ops(-1, ops), {})
         for n in range(n_workers)
     ]  # fmt: skip

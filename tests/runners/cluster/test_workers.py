@@ -5,14 +5,15 @@ import os
 import signal
 import threading
 import time
+from types import SimpleNamespace
 
 import pytest
 
 from thincdialog.errors import DataError, DialogError, WorkerError
 from thincdialog.loader.failure import Failure
-from thincdialog.runners.cluster import ray_cluster, team
+from thincdialog.runners.cluster import ray_cluster, workers
 from thincdialog.runners.cluster.ray_cluster import RayCluster
-from thincdialog.runners.cluster.team import Died, Team
+from thincdialog.runners.cluster.workers import Died, Workers
 from thincdialog.runners.patience import Patience
 from thincdialog.training.interruption import Interrupted, Interruption
 
@@ -46,16 +47,22 @@ def toy():
 @pytest.fixture
 def started(cluster, monkeypatch):
     """Yield a function that starts toys, which do as `how` says when they begin."""
-    monkeypatch.setattr(team, "WorkerActor", toy())
+    monkeypatch.setattr(workers, "WorkerActor", toy())
+    monkeypatch.setattr(workers, "recipe_of", lambda *given, **more: "")
     teams = []
 
     def start(*how, received=None, **times):
         interruption, told = Interruption(), io.StringIO()
         interruption.received = received
-        made = Team(RayCluster(None, None, None), Patience(interruption, told.write, **times), 2, 0)
-        made.told = told
+        settings = dict.fromkeys(("address", "num_cpus", "object_store_memory"))
+        settings.update(plane="auto", num_gpus_per_worker=0)
+        given = {"settings": settings, "num_workers": 0, "note": told.write}
+        made = Workers(SimpleNamespace(interruption=interruption, experiment=None, **given), None)
+        made.patience, made.told = Patience(interruption, told.write, **times), told
         for each in how:
-            made.start(1, each)
+            made.runner.num_workers += 1
+            made._sent = each
+            made._start_missing()
         teams.append(made)
         return made
 
@@ -64,15 +71,15 @@ def started(cluster, monkeypatch):
         each.end()
 
 
-def test_team_waits_for_as_many_as_it_needs(started):
+def test_workers_waits_for_as_many_as_it_needs(started):
     made = started("hang", "")
     assert made.join(at_least=1) == 1
-    assert (len(made.actors), made.n_starting, made.has_started()) == (1, 1, False)
+    assert (len(made.actors), len(made._starting), made.has_started()) == (1, 1, False)
     assert made.join() == 0
     assert made.each("work") == made.pids
 
 
-def test_team_a_start_that_dies_is_reported(started):
+def test_workers_a_start_that_dies_is_reported(started):
     made = started("die", "")
     with pytest.raises(Died) as caught:
         made.join(at_least=2)
@@ -81,8 +88,8 @@ def test_team_a_start_that_dies_is_reported(started):
     assert len(made.actors) + made.join(at_least=1) >= 1 and len(made.actors) == 1
 
 
-def test_team_waits_no_longer_than_its_limits(started, monkeypatch):
-    monkeypatch.setattr(team, "START_SECONDS", 0.1)
+def test_workers_waits_no_longer_than_its_limits(started, monkeypatch):
+    monkeypatch.setattr(workers, "START_SECONDS", 0.1)
     made = started("hang", max_wait=2.0)
     with pytest.raises(WorkerError, match="no answer within 2 seconds"):
         made.join(at_least=1)
@@ -95,7 +102,7 @@ def test_team_waits_no_longer_than_its_limits(started, monkeypatch):
     assert "Nothing more can be saved" in made.told.getvalue()
 
 
-def test_team_waits_longer_for_workers_that_make_progress(started):
+def test_workers_waits_longer_for_workers_that_make_progress(started):
     made = started("", "")
     made.join(at_least=2)
     made.patience.max_wait = 2.0
@@ -104,7 +111,7 @@ def test_team_waits_longer_for_workers_that_make_progress(started):
         made.each("nothing")
 
 
-def test_team_only_workers_that_are_gone_have_died(started):
+def test_workers_only_workers_that_are_gone_have_died(started):
     made = started("", "")
     made.join(at_least=2)
     with pytest.raises(WorkerError, match="^Worker 1: .*pickle.*lock"):
@@ -114,8 +121,11 @@ def test_team_only_workers_that_are_gone_have_died(started):
     with pytest.raises(Died) as caught:
         made.each("work", ["", "die"])
     assert (caught.value.workers, caught.value.who) == ([1], "worker 1")
-    made.remove(caught.value.workers)
+    made.runner.num_workers, made.runner.n_restarts = 1, 0
+    made.runner.settings["max_restarts"], made.runner.workers = 1, None
+    made.recover(caught.value)
     assert made.each("work") == made.pids and len(made.pids) == 1
+    assert "worker 1 died (0." in made.told.getvalue()
 
 
 def test_ray_cluster_room_is_counted_for_each_node(cluster, monkeypatch):

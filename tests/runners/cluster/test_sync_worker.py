@@ -5,7 +5,7 @@ import pytest
 from thinc.api import Optimizer
 
 from tests.processes import slow
-from tests.runners.cluster.peers_in_threads import Peers, check_peer_left_alone, made
+from tests.runners.cluster.workers_in_threads import ThreadedWorkers, check_worker_left_alone, made
 from tests.runners.resuming import (
     ADAM,
     CLASSIFY,
@@ -28,7 +28,7 @@ from tests.runners.resuming import (
 from thincdialog.errors import TrainingError
 from thincdialog.optimizers import adam
 from thincdialog.registry import registry
-from thincdialog.runners.cluster import owned
+from thincdialog.runners.cluster import shard
 from thincdialog.runners.cluster.actor import WorkerActor
 
 NUMPY = ("[system]\n", '[system]\nops = "numpy"\n')
@@ -54,7 +54,7 @@ N_MICROBATCHES = 3
 @pytest.fixture
 def short_blocks(monkeypatch):
     """Have each worker own parts of every stretch, with borders at odd positions."""
-    monkeypatch.setattr(owned, "BLOCK_FLOATS", 40)
+    monkeypatch.setattr(shard, "BLOCK_FLOATS", 40)
 
 
 @pytest.fixture(autouse=True)
@@ -83,7 +83,7 @@ def build_clears():
 
 
 def weights_of(text, n_workers, plane="shm"):
-    return Peers(text, n_workers, N_MICROBATCHES, plane).train(2)
+    return ThreadedWorkers(text, n_workers, N_MICROBATCHES, plane).train(2)
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_any_number_of_workers_ends_with_identical_weights(case, notes, short_bl
 
 def test_a_worker_that_trains_shows_progress():
     actor = WorkerActor()
-    [actor.peer] = Peers(config(FIXED, tasks=2), 1, N_MICROBATCHES).peers
+    [actor.part] = ThreadedWorkers(config(FIXED, tasks=2), 1, N_MICROBATCHES).workers
     actor.call("start_epoch", 0)
     before = actor.progress()
     actor.call("run", 0, 1)
@@ -137,16 +137,16 @@ def test_a_gradient_that_a_custom_optimizer_leaves_is_not_applied_again(n_worker
     for name in ("clears_the_gradient.v1", "leaves_the_gradient.v1"):
         # Thinc's Adam clears the gradient, but its compiled kernels change the last digits.
         text = config(FIXED, NUMPY, (ADAM, f'"{name}"\n'), tasks=2)
-        found.append(Peers(text, n_workers, n_workers, "shm").train(2))
+        found.append(ThreadedWorkers(text, n_workers, n_workers, "shm").train(2))
     numpy.testing.assert_array_equal(*found)
 
 
 def test_steps_report_the_same_for_any_number_of_workers():
     text, told = config(FIXED), []
     for n_workers in (1, 3):
-        peers = Peers(text, n_workers, N_MICROBATCHES)
-        peers.each("start_epoch", 0)
-        ran = peers.run(3)
+        workers = ThreadedWorkers(text, n_workers, N_MICROBATCHES)
+        workers.each("start_epoch", 0)
+        ran = workers.run(3)
         steps = [[each.steps[number] for each in ran] for number in range(3)]
         told.append(
             [
@@ -166,37 +166,37 @@ def test_steps_report_the_same_for_any_number_of_workers():
 def test_another_number_of_workers_can_resume(plane):
     text = config(WORDS, LAZY)
     whole = weights_of(text, 1)
-    peers = Peers(text, 2, N_MICROBATCHES, plane)
-    peers.each("start_epoch", 0)
-    peers.run(4)
+    workers = ThreadedWorkers(text, 2, N_MICROBATCHES, plane)
+    workers.each("start_epoch", 0)
+    workers.run(4)
     for n_workers in (4, 1, 2):
-        place = peers.peers[0].place()
-        assert all(peer.place() == place for peer in peers.peers)
-        others = Peers(text, n_workers, N_MICROBATCHES, plane)
-        others.step, others.optimizer = peers.step, peers.optimizer
-        others.join(peers.weights(), peers.state(), list(peers.state()))
+        place = workers.workers[0].place()
+        assert all(worker.place() == place for worker in workers.workers)
+        others = ThreadedWorkers(text, n_workers, N_MICROBATCHES, plane)
+        others.step, others.optimizer = workers.step, workers.optimizer
+        others.connect(workers.weights(), workers.state(), list(workers.state()))
         others.each("go_to", place)
-        peers = others
-        peers.run(1)
-    while not peers.run(5)[0].is_done:
+        workers = others
+        workers.run(1)
+    while not workers.run(5)[0].is_done:
         pass
-    peers.each("start_epoch", 1)
-    while not peers.run(5)[0].is_done:
+    workers.each("start_epoch", 1)
+    while not workers.run(5)[0].is_done:
         pass
-    assert numpy.array_equal(peers.weights(), whole)
+    assert numpy.array_equal(workers.weights(), whole)
 
 
 def test_a_world_without_a_state_replays_the_epoch():
     text = config(UNSAVED, LAZY, *CLASSIFY, tasks=1)
     whole = weights_of(text, 1)
-    peers = Peers(text, 2, N_MICROBATCHES)
-    peers.each("start_epoch", 0)
-    peers.run(3)
-    place = peers.peers[0].place()
+    workers = ThreadedWorkers(text, 2, N_MICROBATCHES)
+    workers.each("start_epoch", 0)
+    workers.run(3)
+    place = workers.workers[0].place()
     assert place == {"origin": {"epoch": 0, "before": None}, "n_before": 9}
-    others = Peers(text, 3, N_MICROBATCHES)
-    others.step, others.optimizer = peers.step, peers.optimizer
-    others.join(peers.weights(), peers.state(), list(peers.state()))
+    others = ThreadedWorkers(text, 3, N_MICROBATCHES)
+    others.step, others.optimizer = workers.step, workers.optimizer
+    others.connect(workers.weights(), workers.state(), list(workers.state()))
     others.each("go_to", place)
     while not others.run(5)[0].is_done:
         pass
@@ -207,16 +207,16 @@ def test_a_world_without_a_state_replays_the_epoch():
 
 
 def test_a_gradient_that_is_not_finite_ends_the_run_and_changes_nothing():
-    peers = Peers(config(FIXED), 2, 2)
-    peers.each("start_epoch", 0)
-    before = peers.weights()
-    peers.peers[1].plane.vectors[1][:] = numpy.inf
+    workers = ThreadedWorkers(config(FIXED), 2, 2)
+    workers.each("start_epoch", 0)
+    before = workers.weights()
+    workers.workers[1].arrays["vector 1"][:] = numpy.inf
     with pytest.raises(TrainingError, match="gradient of step 1 is not finite.*colours/"):
-        peers.run(1)
-    assert numpy.array_equal(peers.weights(), before)
+        workers.run(1)
+    assert numpy.array_equal(workers.weights(), before)
 
 
 @pytest.mark.parametrize("plane", ["shm", "store"])
 @pytest.mark.parametrize("n_microbatches", [2, 4])
 def test_a_worker_left_alone_within_a_step_starts_it_again(plane, n_microbatches):
-    check_peer_left_alone(config(FIXED), n_microbatches, plane)
+    check_worker_left_alone(config(FIXED), n_microbatches, plane)

@@ -1,7 +1,7 @@
-"""The pieces of the parameters, and of the optimizer's state, that a worker owns."""
+"""The pieces of the parameters, and of the optimizer's state, that one worker owns."""
 
 import math
-from typing import Any, Dict, List, NamedTuple, Sequence
+from typing import Any, Dict, List, Mapping, NamedTuple, Sequence
 
 import numpy
 
@@ -9,13 +9,25 @@ from ...models.gradient_sum import added_rows
 from ...ops.alignment import address
 from ...optimizers.adam import thincs_step
 from ...optimizers.row_sparse import Rows, RowSparseOptimizer, Segment
-from ...optimizers.state import ARRAYS, Key
-from .gradient import Gradient
+from ...optimizers.state import ARRAYS, KEY, Key, restore_optimizer
 from .slots import additions
 
 # Floats in a block, which is small enough to stay in a core's cache while it is summed. Norms are
 # summed block by block, whichever worker owns a block: another size would change their last bits.
 BLOCK_FLOATS = 32768
+
+
+class Gradient(NamedTuple):
+    """Hold the gradient of all parameters: dense parts as a vector, and embedding tables as the
+    rows that have a gradient.
+
+    vector (Floats1d): Gradient as long as the parameters; its values in the ranges of tables are
+        not used.
+    tables (List[Rows]): For each table, the numbers of the rows and their gradients.
+    """
+
+    vector: Any
+    tables: List[Rows]
 
 
 class Piece(NamedTuple):
@@ -86,21 +98,46 @@ def n_blocks_of(stretches: Sequence[Segment]) -> int:
     return last.first + last.n_blocks
 
 
-class Owned:
+class Shard:
     """Sum the gradients of all workers for the pieces that a worker owns, and make the optimizer's
     steps on these pieces.
 
     pieces (List[Piece]): The pieces that the worker owns.
     optimizer (Optimizer): Optimizer that is used only here.
     ops (Ops): Ops for these arrays, which are on the host.
-    state (Dict[str, Floats1d]): Arrays of the optimizer's state, by the optimizer's names, each as
+    arrays (Dict[str, Floats1d]): Arrays of the optimizer's state, by the optimizer's names, each as
         long as the parameters; the optimizer works with views of them.
     """
 
-    def __init__(self, pieces: List[Piece], optimizer: Any, ops: Any, state: Dict[str, Any]):
-        self.pieces, self.optimizer, self.ops, self.state = pieces, optimizer, ops, state
+    def __init__(self, pieces: List[Piece], optimizer: Any, ops: Any, arrays: Dict[str, Any]):
+        self.pieces, self.optimizer, self.ops, self.arrays = pieces, optimizer, ops, arrays
         self._is_sparse = isinstance(optimizer, RowSparseOptimizer)
         self._rows: Dict[int, Rows] = {}
+
+    def restore(self, state: Mapping[str, Any], values: Any) -> None:
+        """Give the optimizer, which must be new, the state of an optimizer with one key for all
+        parameters.
+
+        state (Mapping[str, Any]): State without arrays (``RayRunner.optimizer_state``).
+        values (Floats1d): All parameters.
+        """
+        n_updates = {tuple(key): n for key, n in state["nr_update"]}.get(KEY, 0)
+        keys = [piece.key for piece in self.pieces] or [KEY]
+        files: Dict[str, Any] = {}
+        names: List[Any] = []
+        for piece in self.pieces:
+            for name in state["kept"]:
+                file = f"{name}-{piece.key[0]}"
+                names.append([name, list(piece.key), file])
+                files[file] = self.arrays[name][piece.start : piece.stop]
+        known = {
+            "settings": state["settings"],
+            "schedules": state["schedules"],
+            "nr_update": [[list(key), n_updates] for key in keys],
+            "last_seen": [],
+            "arrays": names,
+        }
+        restore_optimizer(self.optimizer, values, known, files)
 
     def add_up(self, slots: Sequence[Gradient], sums: Any) -> None:
         """Sum the gradients of all slots into the vector of the first slot, in a fixed order (see
@@ -189,11 +226,11 @@ class Owned:
             values[:] = stepped
 
     def _adopt(self, piece: Piece) -> None:
-        """Move arrays that the optimizer has created in its step into ``state``."""
+        """Move arrays that the optimizer has created in its step into ``arrays``."""
         for name in ARRAYS:
             known = getattr(self.optimizer, name) or {}
             if piece.key in known:
-                view = self.state[name][piece.start : piece.stop]
+                view = self.arrays[name][piece.start : piece.stop]
                 if address(known[piece.key]) != address(view):
                     view[:] = known[piece.key]
                     known[piece.key] = view
