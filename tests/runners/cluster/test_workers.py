@@ -49,6 +49,7 @@ def started(cluster, monkeypatch):
     """Yield a function that starts toys, which do as `how` says when they begin."""
     monkeypatch.setattr(workers, "WorkerActor", toy())
     monkeypatch.setattr(workers, "recipe_of", lambda *given, **more: "")
+    monkeypatch.setattr(RayCluster, "check_room", lambda *given: None)
     teams = []
 
     def start(*how, received=None, **times):
@@ -128,19 +129,21 @@ def test_workers_only_workers_that_are_gone_have_died(started):
     assert "worker 1 died (0." in made.told.getvalue()
 
 
-def test_ray_cluster_room_is_counted_for_each_node(cluster, monkeypatch):
+def test_ray_cluster_room_is_checked(cluster, monkeypatch):
+    monkeypatch.setattr(ray_cluster, "FREE_SECONDS", 1)
     found = RayCluster(None, None, None)
-    nodes = {"a": {"CPU": 3.0}, "b": {"CPU": 1.0, "GPU": 2.0}, found.node: {"CPU": 2.0, "GPU": 0.5}}
-    assert [found._places(nodes, n_gpus) for n_gpus in (0, 0.5, 1, 2, 3)] == [6, 2, 1, 1, 0]
     here = RayCluster(None, None, None, plane="shm")
-    assert [here._places(nodes, n_gpus) for n_gpus in (0, 0.5, 1)] == [2, 1, 0]
+    for each in (found, here):
+        each.check_room(4, 0.5)
     with pytest.raises(DialogError, match="num_workers = 5 needs 5 CPUs, but this node has 4"):
         here.check_room(5, 0)
+    # Both GPUs have 0.4 left.
+    with pytest.raises(DialogError, match="num_workers = 3, but .* 1 CPU and 0.6 GPUs of one node"):
+        found.check_room(3, 0.6)
     holding = cluster.remote(toy()).options(num_cpus=3).remote()
     cluster.get(holding.call.remote("hold"))
-    monkeypatch.setattr(ray_cluster, "FREE_SECONDS", 0.1)
-    with pytest.raises(
-        DialogError, match="num_workers = 2, but .* has 1 CPU and 0 GPUs free for only 1 of"
-    ):
-        found.check_room(2, 0)
+    found.check_room(1, 0)
+    for each, where in ((found, "the Ray cluster"), (here, "this node")):
+        with pytest.raises(DialogError, match=f"{where} does not have 1 CPU .* free for each of"):
+            each.check_room(2, 0)
     cluster.kill(holding)

@@ -16,7 +16,7 @@ from ...loader.failure import Failure
 from ...teachers import Teacher
 from ...training.experiment import Experiment
 from ..data_prints import data_prints
-from ..shared_arrays import Arrays, Layout, SharedMemory, open_arrays, private_arrays
+from ..shared_arrays import Arrays, SharedMemory, open_arrays, private_arrays
 from .async_worker import AsyncWorker
 from .evaluating import Share, evaluate_share
 from .exchange import Aborted, clear, cut, fill, read
@@ -44,6 +44,7 @@ class WorkerActor:
 
     def __init__(self) -> None:
         self.part: Any = None
+        self.shared: Optional[Arrays] = None
         self._evaluated: Dict[str, Teacher] = {}
         self._n_parleys = 0  # Parleys of evaluations.
         threadpool_limits(1, user_api="blas")
@@ -96,101 +97,85 @@ class WorkerActor:
 
         return ray.get_runtime_context().get_node_id()
 
-    def connect_sync(
-        self, number: int, slots: Slots, snapshot: Mapping[str, Any], memory: Optional[SharedMemory]
-    ) -> bool:
+    def open(self, memory: Optional[SharedMemory]) -> bool:
+        """Share memory with other processes from now on, or (None) send them all data, and return
+        whether the memory can be opened from here."""
+        try:
+            self.shared = None if memory is None else open_arrays(memory)
+        except OSError:
+            return False
+        return True
+
+    def connect_sync(self, number: int, slots: Slots, snapshot: Mapping[str, Any]) -> None:
         """Make the steps of synchronous training together with other workers.
 
         number (int): Number of this worker, from 0.
         slots (Slots): Assignment of microbatches to workers.
-        snapshot (Mapping[str, Any]): State to begin with (``RayRunner.snapshot``).
-        memory (Optional[SharedMemory]): Memory with a ``sync_layout`` and this state; None if
-            workers cannot share memory.
-        RETURNS (bool): Whether the memory can be opened from here.
+        snapshot (Mapping[str, Any]): State to begin with (``RayRunner.snapshot``). Shared memory
+            has it already.
         """
         with self.experiment.working():
             self.part = self.part or SyncWorker(self.experiment, self.teacher)
-            arrays = _opened(memory, sync_layout(self.part.stretches, slots))
+            arrays = self.shared
             if arrays is None:
-                return False
-            if memory is None:
+                arrays = private_arrays(sync_layout(self.part.stretches, slots))
                 fill(arrays, snapshot)
             self.part.connect(number, slots, arrays, snapshot["state"])
-        return True
 
     def connect_async(
-        self, number: int, n_workers: int, server: Any, n_microbatches: int,
-        memory: Optional[SharedMemory], origin: Mapping[str, Any],
-    ) -> bool:  # fmt: skip
+        self, number: int, n_workers: int, server: Any, n_microbatches: int, origin: Any
+    ) -> None:
         """Become a worker of a gradient server.
 
         number (int): Number of this worker, from 0.
         n_workers (int): Number of workers.
         server (ActorHandle): Actor of the server.
         n_microbatches (int): Number of microbatches in a unit of work.
-        memory (Optional[SharedMemory]): Memory with an ``async_layout``; None if all data goes
-            through Ray.
         origin (Mapping[str, Any]): The current epoch (see ``AsyncWorker.go_to``).
-        RETURNS (bool): Whether the memory can be opened from here.
         """
         import ray
 
         with self.experiment.working():
-            worker = self.part = self.part or AsyncWorker(
-                self.experiment, self.teacher, n_microbatches
-            )
-            arrays = _opened(memory, async_layout(worker.stretches, n_workers))
-            if arrays is None:
-                return False
+            given = (self.experiment, self.teacher, n_microbatches)
+            worker = self.part = self.part or AsyncWorker(*given)
+        is_sent = self.shared is None
+        arrays = self.shared or private_arrays(async_layout(worker.stretches, n_workers))
+        pieces = pieces_of(worker.stretches, 0, 1)
 
         def exchange(number: int, learned: Any, at: Any) -> Any:
             sent = None
-            if memory is None and learned is not None and learned.report is not None:
-                gradient, pieces = read(arrays, number), pieces_of(worker.stretches, 0, 1)
+            if is_sent and learned is not None and learned.report is not None:
+                gradient = read(arrays, number)
                 sent = ray.put(cut(gradient, pieces))  # A copy.
                 clear(gradient, pieces)
             try:
-                call = server.call.remote("exchange", number, learned, at, sent)
-                answer = ray.get(call)
+                answer = ray.get(server.call.remote("exchange", number, learned, at, sent))
             except ray.exceptions.RayActorError:
                 raise ServerDied from None
             if isinstance(answer, Failure):
                 if answer.traceback:
                     raise DialogError(f"{answer.text}\n{answer.traceback}")
                 raise TrainingError(answer.text)
-            if answer is not None and memory is None:
+            if answer is not None and is_sent:
                 *answer, arrays[f"values {number}"][:] = answer
             return answer
 
-        worker.connect(number, arrays, exchange)
+        with self.experiment.working():
+            worker.connect(number, arrays, exchange)
         worker.go_to(origin)
-        return True
 
-    def serve(
-        self,
-        n_workers: int,
-        bound: int,
-        snapshot: Mapping[str, Any],
-        memory: Optional[SharedMemory],
-    ) -> bool:
+    def serve(self, n_workers: int, bound: int, snapshot: Mapping[str, Any]) -> None:
         """Become a gradient server.
 
         n_workers, bound: See ``GradientServer``.
         snapshot (Mapping[str, Any]): State to begin with (``GradientServer.snapshot``).
-        memory: See ``connect_async``.
-        RETURNS (bool): Whether the memory can be opened from here.
         """
         learner: Any = self.experiment.learner
-        stretches = learner.parameters.stretches
-        arrays = _opened(memory, async_layout(stretches, n_workers))
-        if arrays is None:
-            return False
+        stretches, ops = learner.parameters.stretches, learner.model.ops
+        arrays = self.shared or private_arrays(async_layout(stretches, n_workers))
         optimizer = build_block(self.experiment.checked, "training.optimizer")
-        self._sends_values = memory is None
-        given = (stretches, optimizer, learner.model.ops, arrays, bound, n_workers)
-        self.part = GradientServer(*given)
+        self.part = GradientServer(stretches, optimizer, ops, arrays, bound, n_workers)
         self.part.restore(snapshot)
-        return True
 
     def exchange(self, *given: Any) -> Any:
         """Exchange a gradient for a unit of work (see ``GradientServer.exchange``).
@@ -198,7 +183,7 @@ class WorkerActor:
         RETURNS (Any): The unit and the version, and the weights if memory is not shared; or None.
         """
         answer = self.part.exchange(*given)
-        return (*answer, self.part.values) if answer and self._sends_values else answer
+        return answer and (answer if self.shared else (*answer, self.part.values))
 
     def work(self) -> bool:
         """Train on units of work until the server has no more.
@@ -241,13 +226,3 @@ class WorkerActor:
                 stack.enter_context(experiment.learner.with_weights(asarray(weights)))
             teacher = self._evaluated[split]
             return evaluate_share(experiment, teacher, worker, n_workers, recorder, self._get_on)
-
-
-def _opened(memory: Optional[SharedMemory], layout: Layout) -> Optional[Arrays]:
-    """Return shared memory if it can be opened, or private memory if there is none."""
-    if memory is None:
-        return private_arrays(layout)
-    try:
-        return open_arrays(memory)
-    except OSError:
-        return None

@@ -11,7 +11,7 @@ from ...optimizers.shared_state import settings_of
 from ...protocol import StepReport
 from ...teachers import Teacher
 from ...training.log_rows import STALENESS
-from ..shared_arrays import Arrays, SharedMemory, private_arrays
+from ..shared_arrays import SharedMemory, private_arrays
 from ..stale_steps import describe_stale
 from .actor import WorkerActor
 from .async_worker import AsyncWorker
@@ -79,9 +79,8 @@ class AsyncRunner(RayRunner):
     def _connect(self) -> None:
         """Make the server resume from the last snapshot, and connect all workers with it."""
         stretches = self.learner.parameters.stretches  # type: ignore[attr-defined]
-        workers, n = self.workers, self.n_workers
-        layout = async_layout(stretches, n)
-        if workers is None:
+        layout = async_layout(stretches, self.n_workers)
+        if self.workers is None:
             arrays, ops = private_arrays(layout), self.worker.vectors.ops
             optimizer = build_block(self.experiment.checked, "training.optimizer")
             self.server = GradientServer(stretches, optimizer, ops, arrays, self.bound)
@@ -91,17 +90,15 @@ class AsyncRunner(RayRunner):
             return
         self._is_connected = False
         self.server_pid: int = self._sure(self._server_made)
-        numbers = list(range(len(workers.actors)))
-
-        def connect(memory: Optional[SharedMemory], arrays: Optional[Arrays] = None) -> bool:
-            given = (n, self.server, self.n_microbatches, memory, self.origin)
-            return self._ask("serve", n, self.bound, self.saved, memory) and all(
-                workers.each("connect_async", numbers, *given)
-            )
-
-        if self.shared(layout, connect) is None:
-            connect(None)
+        self.share(layout)
+        self._ask("serve", self.n_workers, self.bound, self.saved)
+        numbers = list(range(len(self.workers.actors)))
+        given = (self.n_workers, self.server, self.n_microbatches, self.origin)
+        self.workers.each("connect_async", numbers, *given)
         self._is_connected = True
+
+    def _open(self, memory: Optional[SharedMemory]) -> bool:
+        return self._ask("open", memory) and super()._open(memory)
 
     def _connect_again(self) -> None:
         """Connect the current workers, after busy workers have finished their units."""

@@ -6,9 +6,8 @@ import signal
 import socket
 import tempfile
 import threading
-import time
 from contextlib import contextmanager
-from typing import Any, Dict, Iterator, List, Optional
+from typing import Any, Dict, Iterator, Optional
 
 from ...errors import DialogError, importing
 from ...signals import SIGNALS
@@ -146,31 +145,6 @@ class RayCluster:
         """Id of the node on which this process runs."""
         return self.ray.get_runtime_context().get_node_id()
 
-    def _of_nodes(self, amounts: Dict[str, Dict[str, float]]) -> List[Dict[str, float]]:
-        """Return the amounts of resources of the nodes that workers may run on."""
-        return [amounts.get(self.node, {})] if self.is_here_only else list(amounts.values())
-
-    def _places(self, amounts: Dict[str, Dict[str, float]], n_gpus: float) -> int:
-        """Return how many workers fit into resources. A worker needs all of its resources on one
-        node.
-
-        amounts (Dict[str, Dict[str, float]]): Amounts of resources by node and kind.
-        n_gpus (float): GPUs for each worker.
-        """
-        found = 0
-        for amount in self._of_nodes(amounts):
-            n = int(amount.get("CPU", 0))
-            if n_gpus:
-                n = min(n, _units(amount.get("GPU", 0)) // _units(n_gpus))
-            found += n
-        return found
-
-    def fitting(self, n_workers: int, n_gpus: float) -> int:
-        """Return how many of ``n_workers`` fit into the resources that are free now."""
-        from ray._private.state import available_resources_per_node
-
-        return min(n_workers, self._places(available_resources_per_node(), n_gpus))
-
     def check_room(self, n_workers: int, n_gpus: float) -> None:
         """Check that there is room for all workers; Ray would wait for it without a message.
 
@@ -179,13 +153,13 @@ class RayCluster:
         RAISES (DialogError): If there is no room; the message names the needed and the existing
             resources.
         """
-        from ray._private.state import total_resources_per_node
-
-        whole = total_resources_per_node()
         where = "this node" if self.is_here_only else "the Ray cluster"
+        nodes = [node for node in self.ray.nodes() if node["Alive"]]
+        if self.is_here_only:
+            nodes = [node for node in nodes if node["NodeID"] == self.node]
         needed = {"CPU": float(n_workers), "GPU": n_workers * n_gpus}
         for kind, amount in needed.items():
-            there = sum(of_node.get(kind, 0.0) for of_node in self._of_nodes(whole))
+            there = sum(node["Resources"].get(kind, 0.0) for node in nodes)
             if amount > there:
                 what = "num_gpus_per_worker" if kind == "GPU" else "num_workers"
                 hint = f"lower {what}, or add nodes"
@@ -195,22 +169,18 @@ class RayCluster:
                     f"[runner] num_workers = {n_workers} needs {amount:.10g} {kind}s, but {where} "
                     f"has {there:g}: {hint}."
                 )
-        n_places = self._places(whole, n_gpus)
-        if n_places < n_workers:
+        room = {"CPU": 1.0, "GPU": n_gpus} if n_gpus else {"CPU": 1.0}
+        label = {"ray.io/node-id": self.node} if self.is_here_only else {}
+        given = {"bundle_label_selector": [label] * n_workers}
+        group = self.ray.util.placement_group([room] * n_workers, **given)
+        has_room = group.wait(FREE_SECONDS)
+        self.ray.util.remove_placement_group(group)
+        if not has_room:
             raise DialogError(
-                f"[runner] num_workers = {n_workers}: each worker needs 1 CPU and {n_gpus:g} GPUs "
-                f"of one node, but the Ray cluster has room for only {n_places} workers: lower "
-                "num_workers, or add nodes."
+                f"[runner] num_workers = {n_workers}, but {where} does not have 1 CPU and "
+                f"{n_gpus:g} GPUs of one node free for each of them: lower num_workers, add nodes, "
+                "or wait until other runs have ended."
             )
-        until = time.monotonic() + FREE_SECONDS
-        while (n_free := self.fitting(n_workers, n_gpus)) < n_workers:
-            if time.monotonic() > until:
-                raise DialogError(
-                    f"[runner] num_workers = {n_workers}, but {where} has 1 CPU and {n_gpus:g} "
-                    f"GPUs free for only {n_free} of them: lower num_workers, or wait until other "
-                    "runs have ended."
-                )
-            time.sleep(0.1)
 
     def start(self, kind: type, *, n_cpus: float, n_gpus: float, at_once: int) -> Any:
         """Start an actor, and return its handle.
@@ -234,8 +204,3 @@ class RayCluster:
             options["memory"] = 1
         remote = self.ray.remote(kind).options(**options, scheduling_strategy=strategy)
         return remote.remote()
-
-
-def _units(n_gpus: float) -> int:
-    """Return GPUs in units of 1/10,000, as Ray counts them, so that 0.6 is exactly 3 times 0.2."""
-    return round(n_gpus * 10_000)

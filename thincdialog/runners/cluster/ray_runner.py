@@ -3,7 +3,6 @@
 from importlib.util import find_spec
 from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence
 
-import numpy
 from thinc.api import get_array_module, to_numpy
 
 from ...errors import ConfigError, MissingPackageError, Problem
@@ -142,29 +141,31 @@ class RayRunner(Runner):
         workers.end()
         return scores
 
-    def shared(
-        self, layout: Layout, connect: Callable[[SharedMemory, Arrays], bool]
-    ) -> Optional[Arrays]:
-        """Return arrays that all workers share; None if they have to send each other their data.
+    def share(self, layout: Layout) -> Optional[Arrays]:
+        """Return arrays that all workers share from now on; None if they have to send each other
+        their data.
 
         layout (Layout): Layout of the arrays.
-        connect (Callable[[SharedMemory, Arrays], bool]): Function that makes workers use shared
-            arrays, and returns whether all of them can open the memory.
         RAISES (ConfigError): If memory cannot be shared, although the settings require it.
         """
-        if self.settings["plane"] == "store":
-            return None
-        nodes = {*self.workers.each("node"), self.workers.cluster.node}
-        reason = f"works on one machine only, but the run uses {len(nodes)}"
-        if len(nodes) == 1:
-            reason = "does not work: workers cannot open the memory of the run's process"
+        plane, nodes = self.settings["plane"], {*self.workers.each("node")}
+        nodes.add(self.workers.cluster.node)
+        if plane != "store" and len(nodes) == 1:
             with shared_arrays(layout) as (memory, arrays):
-                if connect(memory, arrays):
+                if self._open(memory):
                     return arrays
-        if self.settings["plane"] == "shm":
+        if plane == "shm":
+            reason = f"works on one machine only, but the run uses {len(nodes)}"
+            if len(nodes) == 1:
+                reason = "does not work: workers cannot open the memory of the run's process"
             text = f'[runner] plane = "shm" {reason}'
             raise ConfigError([Problem("", text, 'set "auto" or "store"')])
+        self._open(None)
         return None
+
+    def _open(self, memory: Optional[SharedMemory]) -> bool:
+        """Make all workers use shared memory, or none, and return whether they can open it."""
+        return all(self.workers.each("open", memory))
 
     # --- the optimizer of the run, which follows the steps of workers ----------------------
 
@@ -204,23 +205,12 @@ class RayRunner(Runner):
         used = {name: asarray(arrays[name]) for name in kept}
         use_state(self.experiment.optimizer, KEY, used)
 
-    def snapshot(self, before: Optional[Mapping[str, Any]] = None) -> Dict[str, Any]:
+    def snapshot(self) -> Dict[str, Any]:
         """Return a copy, on the host, of the weights and the optimizer state as this process sees
-        them. Workers resume from it.
-
-        before (Optional[Mapping[str, Any]]): A snapshot that is no longer needed. Its arrays are
-            overwritten, because allocating memory would take longer than copying.
-        """
-        old = {} if before is None else {"weights": before["weights"], **before["arrays"]}
-        copies = {}
-        for name, array in {"weights": self.learner.weights, **self.arrays()}.items():
-            copies[name] = old[name] if name in old else numpy.empty(array.shape, array.dtype)
-            copies[name][:] = to_numpy(array)
-        return {
-            "weights": copies.pop("weights"),
-            "arrays": copies,
-            "state": self.optimizer_state(),
-        }
+        them. Workers resume from it."""
+        arrays = {name: to_numpy(array).copy() for name, array in self.arrays().items()}
+        weights = to_numpy(self.learner.weights).copy()
+        return {"weights": weights, "arrays": arrays, "state": self.optimizer_state()}
 
     def take_over(self, snapshot: Mapping[str, Any], own: Dict[str, Any]) -> None:
         """Copy weights and optimizer state from a snapshot into this process.

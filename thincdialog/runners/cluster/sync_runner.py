@@ -6,8 +6,8 @@ from typing import Any, Dict, List, Mapping, Sequence, Tuple
 from ...errors import ConfigError, Problem
 from ...protocol import StepReport
 from ...teachers import Teacher
-from ..shared_arrays import Arrays, SharedMemory, private_arrays
-from .exchange import VALUES, abort, fill, state_layout
+from ..shared_arrays import Arrays, private_arrays
+from .exchange import VALUES, abort, fill
 from .joined_reports import joined_reports
 from .pace import Pace
 from .ray_runner import RayRunner
@@ -49,33 +49,21 @@ class SyncRunner(RayRunner):
     def _connect(self) -> None:
         """Connect all current workers, beginning with the last snapshot."""
         saved, workers, learner = self._saved, self.workers, self.learner
-        stretches = learner.parameters.stretches  # type: ignore[attr-defined]
-        slots = Slots(self.n_microbatches, 1 if workers is None else len(workers.actors))
-        layout = sync_layout(stretches, slots)
+        n_workers = 1 if workers is None else len(workers.actors)
+        slots = Slots(self.n_microbatches, n_workers)
+        layout = sync_layout(learner.parameters.stretches, slots)  # type: ignore[attr-defined]
+        shared = None if workers is None else self.share(layout)
+        self.is_sent = workers is not None and shared is None
+        self.memory = shared or private_arrays(layout)
+        fill(self.memory, saved)
         if workers is None:
-            self.memory = private_arrays(layout)
-            fill(self.memory, saved)
             self.worker.connect(0, slots, self.memory, saved["state"])
-            self.bind(self.memory, self.kept)
-            return
-        numbers = list(range(slots.n_workers))
-
-        def connect(memory: SharedMemory, arrays: Arrays) -> bool:
-            fill(arrays, saved)
-            known = {"state": saved["state"]}
-            return all(workers.each("connect_sync", numbers, slots, known, memory))
-
-        shared = self.shared(layout, connect)
-        self.is_sent = shared is None
-        if shared is None:
-            self.memory = private_arrays(state_layout(stretches))
-            fill(self.memory, saved)
-            workers.abort = lambda: None
-            workers.each("connect_sync", numbers, slots, workers.ray.put(saved), None)
         else:
-            self.memory, workers.abort = shared, partial(abort, shared)
-        learner.use_weights(self.memory[VALUES])
-        learner.weights_changed()
+            workers.abort = partial(abort, self.memory)
+            numbers, snapshot = list(range(n_workers)), workers.ray.put(saved)
+            workers.each("connect_sync", numbers, slots, snapshot)
+            learner.use_weights(self.memory[VALUES])
+            learner.weights_changed()
         self.bind(self.memory, saved["state"]["kept"])
 
     # --- calls of workers -------------------------------------------------------------------
@@ -146,7 +134,7 @@ class SyncRunner(RayRunner):
         """Make a snapshot."""
         place = self.workers.each("place")[0]
         self._gather()
-        self._saved = {"place": place, **self.snapshot(self._saved)}
+        self._saved = {"place": place, **self.snapshot()}
         self.saved_step, self.calls = self.step, []
 
     def _take_in(self) -> None:
