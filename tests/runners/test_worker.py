@@ -182,7 +182,7 @@ def test_processes_need_the_file_with_custom_code(tmp_path):
     with pytest.raises(WorkerError) as error:
         train(TEXT, output=tmp_path / "out", overrides={"runner.executor": "process"})
     assert re.fullmatch(
-        r"Worker [01]: .*'tests.hogwild.v1' is not in 'agents'.*\. A process knows only .*"
+        r"Worker [01]: .*'tests.hogwild.v1' is not in 'agents'.*\. A worker knows only .*"
         r"--code \(in Python: train\(\.\.\., code=\"FILE\.py\"\)\), or set "
         r'\[runner\] executor = "thread"\.',
         str(error.value),

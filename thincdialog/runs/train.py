@@ -149,7 +149,6 @@ class TrainingRun:
                 step = int(state["loop"]["logged_step"])
         # Delete the files of killed processes in the folder for runs without an output folder.
         repair(temporary_folder(), AGENT)
-        self.experiment.scratch = self.folder or temporary_folder()
         for log in self.log:
             log.begin(step)
 

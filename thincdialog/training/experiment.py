@@ -25,7 +25,6 @@ from ..contract import check_attributes, error_line, is_users, place_of
 from ..data import Tokenizer
 from ..errors import ConfigError, DataError, MissingPackageError, ModelError, Problem
 from ..examples.encoded import Encoding
-from ..files.held import temporary_folder
 from ..files.saved_model import look_again, model_folder, read_meta
 from ..formats.context import BadData, tolerating
 from ..formats.spellings import Place, Spellings, is_null_like
@@ -81,7 +80,6 @@ class Experiment:
         ``use_examples``.
     runner (Runner): The runner of ``[runner]``.
     baselines (Dict[str, Agent]): The baselines, by name.
-    scratch (Path): Folder in which temporary folders may be created.
     RAISES (ConfigError): If a registered function refuses its arguments.
     """
 
@@ -127,7 +125,6 @@ class Experiment:
             self.stores = Stores(
                 Path(root), self.tasks, settings, self.code, outside, carry_out, preprocessing
             )
-        self.scratch = temporary_folder()
 
     @property
     def ops_name(self) -> str:

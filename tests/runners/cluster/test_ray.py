@@ -31,11 +31,11 @@ from thincdialog.runners.cluster.actor import WorkerActor
 from thincdialog.runners.cluster.async_runner import AsyncRunner
 from thincdialog.runners.cluster.ray_cluster import see_that_it_answers
 from thincdialog.runners.cluster.ray_runner import RayRunner
-from thincdialog.runners.cluster.recipe import make_experiment, recipe_of
 from thincdialog.runners.cluster.sync_runner import SyncRunner
 from thincdialog.runners.cluster.workers import Workers
 from thincdialog.runners.data_prints import data_prints
 from thincdialog.runners.patience import Patience
+from thincdialog.runners.recipe import make_experiment, recipe_of
 from thincdialog.runs.run_log import read_log
 from thincdialog.training.experiment import Experiment
 from thincdialog.training.interruption import Interrupted
@@ -569,7 +569,7 @@ path = ""
 
 ELSEWHERE = """
 import pickle, sys
-from thincdialog.runners.cluster.recipe import make_experiment
+from thincdialog.runners.recipe import make_experiment
 with open(sys.argv[1], "rb") as file:
     made, _ = make_experiment(pickle.load(file), "node7")
 print([node.name for node in made.learner.model.walk()].count("fails") > 0)

@@ -16,12 +16,12 @@ from ...loader.failure import Failure
 from ...teachers import Teacher
 from ...training.experiment import Experiment
 from ..data_prints import data_prints
+from ..recipe import Recipe, make_experiment, see_same_data
 from ..shared_arrays import Arrays, SharedMemory, open_arrays, private_arrays
 from .async_worker import AsyncWorker
 from .evaluating import Share, evaluate_share
 from .exchange import Aborted, clear, cut, fill, read
 from .gradient_server import GradientServer, async_layout
-from .recipe import Recipe, make_experiment, see_same_data
 from .shard import pieces_of
 from .slots import Slots
 from .sync_worker import SyncWorker, sync_layout

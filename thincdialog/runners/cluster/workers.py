@@ -11,10 +11,10 @@ from ...loader.failure import Failure
 from ...teachers import Teacher
 from ..data_prints import data_prints
 from ..patience import LOOK_SECONDS, Patience
+from ..recipe import recipe_of
 from .actor import WorkerActor
 from .evaluating import Share, evaluate_together
 from .ray_cluster import RayCluster
-from .recipe import recipe_of
 
 # How long workers may take to end by themselves before they are killed.
 LEAVE_SECONDS = 2.0

@@ -8,7 +8,7 @@ from tests.runners.cluster.workers_in_threads import made
 from tests.training.examples import RANKER
 from thincdialog.errors import DialogError
 from thincdialog.ops.compiled import load_kernels
-from thincdialog.runners.cluster.recipe import make_experiment, recipe_of
+from thincdialog.runners.recipe import make_experiment, recipe_of
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The data with which a worker on any machine joins a run: config, code and agent."""
+"""The data with which a worker in any process joins a run: config, code and agent."""
 
 import os
 import sys
@@ -6,13 +6,13 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
-from ...config import write_config
-from ...errors import ConfigError, DataError, DialogError
-from ...files.held import AGENT, held, temporary_folder
-from ...formats.context import tolerance
-from ...teachers import Teacher
-from ...training.experiment import Experiment
-from ..data_prints import data_prints
+from ..config import write_config
+from ..errors import ConfigError, DataError, DialogError
+from ..files.held import AGENT, held, temporary_folder
+from ..formats.context import tolerance
+from ..teachers import Teacher
+from ..training.experiment import Experiment
+from .data_prints import data_prints
 
 
 class Recipe(NamedTuple):
@@ -30,6 +30,7 @@ class Recipe(NamedTuple):
     temporary (str): Folder for files of workers that are starting, which is deleted with the run;
         "" for the system's folder.
     unlabelled (bool): Whether examples to evaluate on may have no label.
+    advice (str): What a user can do instead of using these workers, for errors; "": nothing.
     """
 
     config: str
@@ -41,17 +42,22 @@ class Recipe(NamedTuple):
     gpu_id: int = -1
     temporary: str = ""
     unlabelled: bool = False
+    advice: str = ""
 
 
 def recipe_of(
-    experiment: Experiment, teacher: Optional[Teacher], has_gpus: bool = False, temporary: str = ""
+    experiment: Experiment,
+    teacher: Optional[Teacher],
+    has_gpus: bool = False,
+    temporary: str = "",
+    advice: str = "",
 ) -> Recipe:
     """Make the recipe of an experiment for its workers.
 
     experiment (Experiment): The run's experiment.
     teacher (Optional[Teacher]): Teacher of the training data; None for workers that only evaluate.
     has_gpus (bool): Whether workers train on GPUs.
-    temporary (str): See ``Recipe``.
+    temporary, advice (str): See ``Recipe``.
     RAISES (DialogError): If the agent cannot be written to a temporary folder.
     """
     place = temporary_folder()
@@ -63,15 +69,15 @@ def recipe_of(
     config = write_config(experiment.settled.config)
     gpu_id = 0 if has_gpus else -1
     data = None if teacher is None else data_prints(teacher)
-    given = (os.getcwd(), experiment.ops_name, gpu_id, temporary, tolerance().unlabelled)
+    given = (os.getcwd(), experiment.ops_name, gpu_id, temporary, tolerance().unlabelled, advice)
     return Recipe(config, code, agent, data, *given)
 
 
-def make_experiment(recipe: Recipe, node: str) -> Tuple[Experiment, Optional[Teacher]]:
+def make_experiment(recipe: Recipe, node: str = "") -> Tuple[Experiment, Optional[Teacher]]:
     """Build the experiment of a recipe in another process, with its agent and the training data.
 
     recipe (Recipe): The recipe of the run.
-    node (str): Name of this node, for errors.
+    node (str): Name of this node, for errors; "" if it is that of the run.
     RETURNS (Tuple[Experiment, Optional[Teacher]]): The experiment, and the teacher of the training
         data, or None.
     RAISES (DialogError): If code, data or devices of this node differ from those of the run.
@@ -79,8 +85,10 @@ def make_experiment(recipe: Recipe, node: str) -> Tuple[Experiment, Optional[Tea
     if os.path.isdir(recipe.folder):
         os.chdir(recipe.folder)
     place = Path(recipe.temporary) if recipe.temporary else temporary_folder()
+    where = f" on node {node}" if node else ""
+    advice = f", or {recipe.advice}" if recipe.advice else ""
     with ExitStack() as stack:
-        with _names_a_full_disk(place, f" on node {node}"):
+        with _names_a_full_disk(place, where):
             folder = stack.enter_context(held(place / AGENT, 0o700, is_folder=True))
             code = [_file_of(folder / str(n), *file) for n, file in enumerate(recipe.code)]
             for file, content in recipe.agent.items():
@@ -93,22 +101,22 @@ def make_experiment(recipe: Recipe, node: str) -> Tuple[Experiment, Optional[Tea
         except ConfigError as error:
             problems = "; ".join(problem.text for problem in error.problems)
             raise DialogError(
-                f"{problems} (on node {node}). A worker knows only the packages of its node and "
-                "functions that it has imported itself: put yours into a file, and pass it with "
-                '--code (in Python: code="FILE.py").'
+                f"{problems}{f' ({where[1:]})' if where else ''}. A worker knows only the packages "
+                "of its node and functions that it has imported itself: put yours into a file, and "
+                f'pass it with --code (in Python: train(..., code="FILE.py")){advice}.'
             ) from None
         except DialogError as error:
             if recipe.gpu_id < 0:
                 raise
             raise DialogError(
-                f"[runner] a worker on node {node} cannot use the GPU that Ray gives it: {error} "
+                f"[runner] a worker{where} cannot use the GPU that Ray gives it: {error} "
                 "To train on CPUs, set num_gpus_per_worker = 0."
             ) from None
         with experiment.working():
             teacher = None
             if recipe.data is not None:
                 experiment.use_examples(sys.stderr, "none")
-                teacher = _training_data(experiment, recipe.data, node)
+                teacher = _training_data(experiment, recipe, node)
             experiment.agent.from_disk(folder / "agent", tokenizer=experiment.tokenizer)
             if recipe.data is not None:
                 experiment.use_tokens(sys.stderr, "none")
@@ -141,34 +149,44 @@ def _file_of(folder: Path, path: str, content: bytes) -> str:
     return str(here)
 
 
-def _training_data(experiment: Experiment, data: Mapping[str, str], node: str) -> Teacher:
+def _training_data(experiment: Experiment, recipe: Recipe, node: str) -> Teacher:
     try:
         experiment.check_data()
         teacher = experiment.training_split(with_metrics=False)
         here = data_prints(teacher)
     except DataError as error:
+        if not node:
+            raise
         text = f"node {node}: {error}. Every node must have the data under the same path"
         raise DialogError(text) from None
-    see_same_data(teacher, here, data, "training", node)
+    see_same_data(teacher, here, recipe.data or {}, "training", node, recipe.advice)
     return teacher
 
 
 def see_same_data(
-    teacher: Teacher, here: Mapping[str, str], there: Mapping[str, str], split: str, node: str
+    teacher: Teacher,
+    here: Mapping[str, str],
+    there: Mapping[str, str],
+    split: str,
+    node: str,
+    advice: str = "",
 ) -> None:
-    """Check that this node has the same data as the process that started the run.
+    """Check that this process has the same data as the process that started the run.
 
-    teacher (Teacher): Teacher of the split on this node.
-    here, there (Mapping[str, str]): Checksums (``data_prints``) of the data on this node, and of
+    teacher (Teacher): Teacher of the split in this process.
+    here, there (Mapping[str, str]): Checksums (``data_prints``) of the data in this process, and of
         the data of the run.
     split (str): Name of the split, for errors.
-    node (str): Name of this node, for errors.
+    node, advice (str): See ``make_experiment``.
     RAISES (DataError): If the data differs.
     """
     for name in (name for name in there if here[name] != there[name]):
+        where = f"on node {node}" if node else "of a worker process"
         text = (
-            f"the {split} data on node {node} differs from the data of the run, or is in another "
-            "order. Files must be the same on every node, and a teacher must give every process "
-            "the same examples in the same order (a set of texts does not)"
+            f"the {split} data {where} differs from the data of the run, or is in another order. "
+            "Files must be the same on every node, and must not change while a run begins, and a "
+            "teacher must give every process the same examples in the same order (a set of texts "
+            "does not)"
         )
+        text += f". Fix that, or {advice}" if advice else ""
         raise DataError(teacher.by_task()[name].order.origin, text)
