@@ -216,6 +216,28 @@ def test_ray_a_killed_worker_changes_no_result(plane, cluster, tmp_path, monkeyp
     assert found[1] == alone[1]
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("seconds", [0.0, 0.01, 0.03])
+def test_ray_a_worker_killed_within_a_step_changes_no_result(
+    seconds, cluster, tmp_path, monkeypatch, alone
+):
+    """The calls of the step that need its results fail, too, although their workers live."""
+    wait, killed = Workers.wait, []
+
+    def killing_wait(workers, refs):
+        is_step = sys._getframe(1).f_code.co_name == "_exchange"
+        if is_step and not killed and workers.runner.step >= 4:
+            killed.append(workers.pids[0])
+            time.sleep(seconds)
+            os.kill(killed[0], 9)
+        return wait(workers, refs)
+
+    monkeypatch.setattr(Workers, "wait", killing_wait)
+    found = run(tmp_path / "two", {"plane": "store", "snapshot_every": 3})
+    assert killed and "worker 0 died: resumed with 1 worker from" in found[2]
+    assert found[:2] == alone[:2]
+
+
 def test_ray_a_signal_within_a_recovery_saves_no_partial_state(
     cluster, tmp_path, monkeypatch, alone
 ):
