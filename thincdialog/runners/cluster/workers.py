@@ -112,7 +112,7 @@ class Workers:
         """
         n_before, heard = len(self.actors), time.monotonic()
         say_at = heard + START_SECONDS
-        while len(self.actors) < n_before + at_least or self.has_started():
+        while self._starting and (len(self.actors) < n_before + at_least or self.has_started()):
             n = len(self.actors)
             numbers = {ref: n + place for place, ref in enumerate(self._starting)}
             if time.monotonic() > say_at:
