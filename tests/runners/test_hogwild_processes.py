@@ -140,6 +140,17 @@ def test_processes_name_the_folder_if_the_agent_cannot_be_written(tmp_path, monk
     assert list(folder.iterdir()) == []
 
 
+def test_processes_say_if_they_cannot_share_semaphores():
+    experiment = Experiment.from_config(RANKER, PROCESSES)
+    with experiment.working():
+        teacher = experiment.training_split()
+        experiment.initialize(teacher, io.StringIO())
+        sharing = shared_with_processes(experiment, teacher, 2, 2)
+        said = r"Too many open files\. Free .* /dev/shm, raise the limit .*, or set executor ="
+        with limited("RLIMIT_NOFILE", 0), pytest.raises(DialogError, match=said):
+            sharing.__enter__()
+
+
 @pytest.mark.slow
 def test_processes_accept_streamed_texts_without_labels(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

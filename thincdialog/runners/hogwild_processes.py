@@ -8,7 +8,7 @@ from typing import Any, Dict, Iterator, Mapping, Tuple, cast
 import numpy
 from thinc.api import set_current_ops
 
-from ..errors import ConfigError, Problem
+from ..errors import ConfigError, DialogError, Problem
 from ..optimizers.shared_state import lay_out_state, settings_of, use_state
 from ..optimizers.state import KEY
 from ..teachers import Teacher
@@ -36,7 +36,7 @@ def shared_with_processes(
     at_once (int): Number of workers that make steps at the same time.
     YIELDS (Tuple[StepNumbers, Dict[str, Any]]): The counter of steps, and the arguments of
         ``make_process_worker`` except ``number``.
-    RAISES (DialogError): If there is too little memory, or if the system is Windows.
+    RAISES (DialogError): If memory or semaphores cannot be shared, or if the system is Windows.
     """
     if os.name == "nt":
         text = '[runner] executor = "process" needs Linux or macOS'
@@ -45,8 +45,14 @@ def shared_with_processes(
     state = lay_out_state(optimizer, KEY, agent.weights)
     given = {CELLS: numpy.zeros(2, dtype="q"), WEIGHTS: agent.weights, **state}
     layout = [(name, array.shape, array.dtype.str) for name, array in given.items()]
-    spawning = get_context("spawn")
-    drawing = (spawning.BoundedSemaphore(1), spawning.BoundedSemaphore(at_once), at_once)
+    semaphore = get_context("spawn").BoundedSemaphore
+    try:
+        drawing = (semaphore(1), semaphore(at_once), at_once)
+    except OSError as error:
+        raise DialogError(
+            f"[runner] processes cannot share semaphores: {error.strerror}. Free some space in "
+            f"/dev/shm, raise the limit (ulimit -a shows all), or {REMEDY}."
+        ) from None
     with shared_arrays(layout, REMEDY) as (memory, arrays):
         for name, array in given.items():
             arrays[name][:] = array
