@@ -20,6 +20,9 @@ from .ray_cluster import RayCluster
 LEAVE_SECONDS = 2.0
 # How long to wait for workers to start before the user gets a message.
 START_SECONDS = 30.0
+# How many times workers must show progress within the longest wait. The first time that they are
+# asked counts as progress, so a wait may take this much longer.
+ASKS = 10
 # Calls that an actor executes at the same time: one that works, and questions about its progress.
 AT_ONCE = 4
 
@@ -282,7 +285,7 @@ class Workers:
         with self.patience.interruption.shielding():
             done: List[Any] = self.ray.wait(list(refs), num_returns=1, timeout=seconds)[0]
             if not done:
-                is_late = time.monotonic() > max(heard, self._moved) + self.patience.max_wait / 2
+                is_late = time.monotonic() > max(heard, self._moved) + self.patience.max_wait / ASKS
                 if is_late and self._get_on(refs):
                     self._moved = time.monotonic()
                 self.patience.check(set(refs.values()), max(heard, self._moved))
