@@ -111,8 +111,8 @@ class WorkerActor:
 
         number (int): Number of this worker, from 0.
         slots (Slots): Assignment of microbatches to workers.
-        snapshot (Mapping[str, Any]): State to begin with (``RayRunner.snapshot``). Shared memory
-            has it already.
+        snapshot (Mapping[str, Any]): State to begin with (``RayRunner.snapshot``). Only its
+            "state" is needed if memory is shared, which has the arrays already.
         """
         with self.experiment.working():
             self.part = self.part or SyncWorker(self.experiment, self.teacher)

@@ -60,8 +60,8 @@ class SyncRunner(RayRunner):
             self.worker.connect(0, slots, self.memory, saved["state"])
         else:
             workers.abort = partial(abort, self.memory)
-            numbers, snapshot = list(range(n_workers)), workers.ray.put(saved)
-            workers.each("connect_sync", numbers, slots, snapshot)
+            sent = workers.ray.put(saved if self.is_sent else {"state": saved["state"]})
+            workers.each("connect_sync", list(range(n_workers)), slots, sent)
             learner.use_weights(self.memory[VALUES])
             learner.weights_changed()
         self.bind(self.memory, saved["state"]["kept"])
