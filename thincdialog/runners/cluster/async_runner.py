@@ -54,6 +54,7 @@ class AsyncRunner(RayRunner):
         self._examples: Counter = Counter()  # By worker, since ``_told_at``.
         self._heard = self._told_at = time.monotonic()
         self._next_save, self._is_connected = 0.0, False
+        self._is_saved = False  # Whether the last snapshot has all steps.
         if self.workers is None:
             self.worker = AsyncWorker(self.experiment, teacher, self.n_microbatches)
         else:
@@ -140,6 +141,7 @@ class AsyncRunner(RayRunner):
         began = time.monotonic()
         self.saved, made = self._ask("snapshot")
         self._made += made
+        self._is_saved = not self.busy
         self._next_save = time.monotonic() + PAUSES * (time.monotonic() - began)
 
     def _surely(self, attempt: Any) -> None:
@@ -179,6 +181,7 @@ class AsyncRunner(RayRunner):
         self._tell_schedules(self._send_schedules)
         if self.workers is None:
             self._ask("end_at", self.saved["version"] + self.pace.begin(room))
+            self._is_saved = False
             self.worker.work()
             self._save()
             self.pace.end(len(self._made))
@@ -207,6 +210,7 @@ class AsyncRunner(RayRunner):
         self._surely(send)
 
     def _send_out(self) -> None:
+        self._is_saved = False
         for number, actor in enumerate(self.workers.actors):
             self.busy[actor.call.remote("work")] = number
         self._heard = time.monotonic()
@@ -240,7 +244,8 @@ class AsyncRunner(RayRunner):
             self._ask("end_at", 0)
             while self.busy:
                 self._listen()
-            self._save()
+            if not self._is_saved:  # A snapshot of a large model takes long.
+                self._save()
 
         self._surely(settle)
         self.take_over(self.saved, {})
