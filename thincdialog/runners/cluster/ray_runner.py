@@ -218,7 +218,8 @@ class RayRunner(Runner):
         snapshot (Mapping[str, Any]): A result of ``snapshot``.
         own (Dict[str, Floats1d]): Dictionary that receives copies of the optimizer's arrays.
         """
-        self.learner.weights[:] = snapshot["weights"]
+        weights: Any = self.learner.weights  # Perhaps on the GPU of the run.
+        weights[:] = get_array_module(weights).asarray(snapshot["weights"])
         self.learner.weights_changed()
         for name, array in snapshot["arrays"].items():
             own[name] = aligned_zeros(len(array))
