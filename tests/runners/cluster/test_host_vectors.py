@@ -67,15 +67,10 @@ def test_workers_on_gpus_resume_with_another_number_of_workers(plane):
     workers = ThreadedWorkers(text, 2, N_MICROBATCHES, plane)
     workers.each("start_epoch", 0)
     workers.run(4)
-    others = ThreadedWorkers(text, 3, N_MICROBATCHES, plane)
-    others.step, others.optimizer = workers.step, workers.optimizer
-    others.connect(workers.weights(), workers.state(), list(workers.state()))
-    others.each("go_to", workers.workers[0].place())
-    while not others.run(5)[0].is_done:
-        pass
+    others = workers.resumed_by(ThreadedWorkers(text, 3, N_MICROBATCHES, plane))
+    others.finish()
     others.each("start_epoch", 1)
-    while not others.run(5)[0].is_done:
-        pass
+    others.finish()
     assert numpy.array_equal(others.weights(), whole)
 
 

@@ -172,17 +172,11 @@ def test_another_number_of_workers_can_resume(plane):
     for n_workers in (4, 1, 2):
         place = workers.workers[0].place()
         assert all(worker.place() == place for worker in workers.workers)
-        others = ThreadedWorkers(text, n_workers, N_MICROBATCHES, plane)
-        others.step, others.optimizer = workers.step, workers.optimizer
-        others.connect(workers.weights(), workers.state(), list(workers.state()))
-        others.each("go_to", place)
-        workers = others
+        workers = workers.resumed_by(ThreadedWorkers(text, n_workers, N_MICROBATCHES, plane))
         workers.run(1)
-    while not workers.run(5)[0].is_done:
-        pass
+    workers.finish()
     workers.each("start_epoch", 1)
-    while not workers.run(5)[0].is_done:
-        pass
+    workers.finish()
     assert numpy.array_equal(workers.weights(), whole)
 
 
@@ -194,15 +188,10 @@ def test_a_world_without_a_state_replays_the_epoch():
     workers.run(3)
     place = workers.workers[0].place()
     assert place == {"origin": {"epoch": 0, "before": None}, "n_before": 9}
-    others = ThreadedWorkers(text, 3, N_MICROBATCHES)
-    others.step, others.optimizer = workers.step, workers.optimizer
-    others.connect(workers.weights(), workers.state(), list(workers.state()))
-    others.each("go_to", place)
-    while not others.run(5)[0].is_done:
-        pass
+    others = workers.resumed_by(ThreadedWorkers(text, 3, N_MICROBATCHES))
+    others.finish()
     others.each("start_epoch", 1)
-    while not others.run(5)[0].is_done:
-        pass
+    others.finish()
     assert numpy.array_equal(others.weights(), whole)
 
 

@@ -55,6 +55,18 @@ class ThreadedWorkers:
                 with worker.experiment.working():
                     worker.connect(number, self.slots, own, state)
 
+    def resumed_by(self, others: "ThreadedWorkers") -> "ThreadedWorkers":
+        """Let other workers continue at the position of these, and return them."""
+        others.step, others.optimizer = self.step, self.optimizer
+        others.connect(self.weights(), self.state(), list(self.state()))
+        others.each("go_to", self.workers[0].place())
+        return others
+
+    def finish(self) -> None:
+        """Make steps until the epoch is over."""
+        while not self.run(5)[0].is_done:
+            pass
+
     def each(self, call: str, *given: Any) -> List[Any]:
         """Call a method of all workers at the same time. Return the results.
 
@@ -113,8 +125,7 @@ class ThreadedWorkers:
         """Train for some epochs. RETURNS: The weights."""
         for epoch in range(n_epochs):
             self.each("start_epoch", epoch)
-            while not self.run(5)[0].is_done:
-                pass
+            self.finish()
         return self.weights()
 
     def weights(self) -> Any:

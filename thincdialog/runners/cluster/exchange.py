@@ -50,11 +50,15 @@ def meeting_layout(n_workers: int) -> Layout:
 
 def write_rows(arrays: Arrays, number: int, tables: Sequence[Rows]) -> None:
     """Write the gradients of tables into the arrays of a gradient."""
-    for table, (rows, values) in enumerate(tables):
-        n_rows = len(rows)
-        arrays[f"rows {number} {table}"][:n_rows] = rows
-        arrays[f"d rows {number} {table}"][:n_rows] = values
-        arrays[f"n rows {number} {table}"][0] = n_rows
+    for table, rows in enumerate(tables):
+        _write_table(arrays, f"{number} {table}", rows)
+
+
+def _write_table(arrays: Arrays, place: str, table: Rows) -> None:
+    rows, values = table
+    arrays[f"rows {place}"][: len(rows)] = rows
+    arrays[f"d rows {place}"][: len(rows)] = values
+    arrays[f"n rows {place}"][0] = len(rows)
 
 
 def read(arrays: Arrays, number: int) -> Gradient:
@@ -86,11 +90,7 @@ def paste(arrays: Arrays, number: int, pieces: Sequence[Piece], parts: Sequence[
     for read-only arrays, such as those from Ray.)"""
     for piece, part in zip(pieces, parts):
         if piece.width:
-            rows, values = part
-            place = f"{number} {piece.table}"
-            arrays[f"rows {place}"][: len(rows)] = rows
-            arrays[f"d rows {place}"][: len(rows)] = values
-            arrays[f"n rows {place}"][0] = len(rows)
+            _write_table(arrays, f"{number} {piece.table}", part)
         else:
             arrays[f"vector {number}"][piece.start : piece.stop] = part
 

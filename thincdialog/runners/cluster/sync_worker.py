@@ -327,8 +327,8 @@ def _settled(reports: Sequence[StepReport]) -> List[StepReport]:
     RAISES (TrainingError): If a loss is not finite.
     """
     losses = [report.loss for report in reports if isinstance(report.loss, Later)]
-    told = iter(settle(losses))
+    numbers = iter(settle(losses))
     return [
-        report._replace(loss=next(told)) if isinstance(report.loss, Later) else report
+        report._replace(loss=next(numbers)) if isinstance(report.loss, Later) else report
         for report in reports
     ]
