@@ -114,7 +114,7 @@ class Agent(Contract):
     # that the data may contain such examples.
     ignore_bad_candidates: bool = False
     # Whether the agent ranks the ``label_candidates`` of a message in an evaluation.
-    heeds_candidates: bool = True
+    uses_candidates: bool = True
     # Whether replies in an evaluation depend on the other examples of the batch.
     replies_need_batch: bool = False
     # Maximum number of candidates in the ranking of a reply; an experiment raises it if a metric

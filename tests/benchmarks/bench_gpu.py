@@ -168,7 +168,7 @@ class Ours:
         """Count the bytes that a step must at least read and write, for embeddings and weights
         alone. The vector of each token is read. For each row that is trained, the gradient is
         written and read, and the weight and two moments are read and written."""
-        parts = self.trial.agent.parameters.stretches
+        parts = self.trial.agent.parameters.segments
         width = max((part.width for part in parts if part.width), default=0)
         dense = sum(part.stop - part.start for part in parts if not part.width)
         ids = [np.concatenate([ids[:, 0] for ids, _ in batch]) for batch in self.batches]

@@ -194,16 +194,16 @@ class Exchanging(SyncWorker):
         self.number, self.slots = worker, Slots(2, 2)
         self.make, ops = OPTIMIZERS[optimizer]
         self.parameters = parameters_of(sizes, ops)
-        self.stretches = self.parameters.stretches
+        self.segments = self.parameters.segments
         self.experiment: Any = SimpleNamespace(working=nullcontext)
         self.vectors: Any = SimpleNamespace(weights_changed=lambda: None)
         self.learner: Any = SimpleNamespace(weights=self.parameters.values)
         self.walk: Any = SimpleNamespace(done=lambda: False)
-        self.pieces = [pieces_of(self.stretches, each, 2) for each in range(2)]
+        self.pieces = [pieces_of(self.segments, each, 2) for each in range(2)]
 
     def begin(self, memory: Any) -> None:
         """memory (Optional[SharedMemory]): Shared memory; None for Ray's object store."""
-        layout = sync_layout(self.stretches, self.slots)
+        layout = sync_layout(self.segments, self.slots)
         self.arrays = private_arrays(layout) if memory is None else open_arrays(memory)
         self.optimizer = self.make(0.001)
         self.shard = Shard(
@@ -324,7 +324,7 @@ def exchange() -> Dict[str, float]:
     print(f"{'parameters':22}{'shm':>16}{'step of half':>16}{'store':>16}")
     for name, sizes in SIZES.items():
         parameters = parameters_of(sizes)
-        layout = sync_layout(parameters.stretches, Slots(2, 2))
+        layout = sync_layout(parameters.segments, Slots(2, 2))
         for optimizer in sized(list(OPTIMIZERS), ["LazyAdam, fast"]):
             with shared_arrays(layout) as (memory, _):
                 actors = pair(ray, sizes, optimizer, memory, [])

@@ -106,7 +106,7 @@ def of_several(ops_name: str, n_microbatches: int, is_whole: bool) -> Step:
         parameters.update(ours)
 
     def step() -> None:
-        total = GradientSum(parameters.ops, parameters.stretches)
+        total = GradientSum(parameters.ops, parameters.segments)
         for _ in range(n_microbatches):
             next(passes)[1](dY)
             total.add(parameters.dense_gradients, parameters.take_rows())

@@ -72,11 +72,11 @@ def test_parameters_views_stay_views_through_training(make, options, ops):
         assert (parameters.values != before).any() and not parameters.gradients.any()
     nodes = list(model.walk())
     for slot in parameters.slots:
-        stretch = parameters.values[slot.offset : slot.offset + slot.size]
+        segment = parameters.values[slot.offset : slot.offset + slot.size]
         param = nodes[slot.node].get_param(slot.param)
-        assert (param == stretch.reshape(slot.shape)).all()
+        assert (param == segment.reshape(slot.shape)).all()
         parameters.values[slot.offset] += 1
-        assert param.ravel()[0] == stretch[0]
+        assert param.ravel()[0] == segment[0]
 
 
 def test_parameters_update_equals_thinc_with_the_same_optimizer(ops):

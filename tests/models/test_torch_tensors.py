@@ -104,7 +104,7 @@ def test_torch_tensors_make_the_steps_of_torch(ops):
     parameters = FlatParameters(model)
     optimizer = torch.optim.SGD(plain.parameters(), lr=0.1)
     for _ in range(3):
-        total = GradientSum(ops, parameters.stretches)
+        total = GradientSum(ops, parameters.segments)
         optimizer.zero_grad()
         for _ in range(2):
             learn(model)

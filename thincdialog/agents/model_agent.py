@@ -553,7 +553,7 @@ class ModelAgent(ConversationAgent, Learner):
             return
         parameters = self.parameters
         if tally.microbatches is None:
-            tally.microbatches = GradientSum(parameters.ops, parameters.stretches)
+            tally.microbatches = GradientSum(parameters.ops, parameters.segments)
         with self._explaining_full_memory():
             tally.microbatches.add(parameters.dense_gradients, parameters.take_rows())
 

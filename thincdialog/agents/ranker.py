@@ -140,7 +140,7 @@ class RankerAgent(ModelAgent):
         self.loss = no_layer("loss", loss) or RankingSoftmax()
         self.candidates = candidates
         self.eval_candidates = eval_candidates
-        self.heeds_candidates = eval_candidates in (None, "inline")
+        self.uses_candidates = eval_candidates in (None, "inline")
         self.replies_need_batch = eval_candidates in ("batch", "batch_all")
         self.ignore_bad_candidates = ignore_bad_candidates
         self.fixed_path = fixed_candidates

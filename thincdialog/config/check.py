@@ -337,8 +337,8 @@ class Checker:
             if not is_refusal and not place:
                 raise
             self.causes.append(error)
-            is_told = isinstance(error, (DialogError, ValueError, TypeError))
-            text = " ".join(str(error).split()) if is_told else ""
+            has_text = isinstance(error, (DialogError, ValueError, TypeError))
+            text = " ".join(str(error).split()) if has_text else ""
             hint = place if place else f"see {info.where}"
             if text in self.refused:
                 self._add_section(path, self.refused[text])

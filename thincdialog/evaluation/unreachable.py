@@ -78,7 +78,7 @@ def _remedy(agent: Agent, has_own: bool) -> str:
     if agent.has_classes:
         return "spell them as in the training data, or train on examples of them"
     others = "let [agent] choose from fixed_candidates with the labels among them"
-    if not agent.heeds_candidates:
+    if not agent.uses_candidates:
         change = "leave out eval_candidates in [agent] and set n_candidates = 100 in [evaluation]"
         return f"{change}, or {others}"
     if has_own:

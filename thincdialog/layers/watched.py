@@ -54,7 +54,7 @@ class WatchedForward:
         _check_floats(self.forward, Y)
         before, after = _row_counts(X), _row_counts(Y)
         if before and after and not before & after:
-            self.change = f"{_told(min(after))} for {_told(min(before))}"
+            self.change = f"{_rows_text(min(after))} for {_rows_text(min(before))}"
         if not is_train:
             return found
 
@@ -79,7 +79,7 @@ def _check_floats(function: Callable, X: Any) -> None:
         raise CodeError(f"{place_of(function)} returned {dtype.name}, but should return float32")
 
 
-def _told(n_rows: int) -> str:
+def _rows_text(n_rows: int) -> str:
     return f"{n_rows:,} row{'' if n_rows == 1 else 's'}"
 
 

@@ -19,7 +19,7 @@ class _Partial(NamedTuple):
     """Hold the sum of some microbatches.
 
     size (int): Number of microbatches.
-    dense (List[Floats1d]): Sum of each stretch that is not a table.
+    dense (List[Floats1d]): Sum of each segment that is not a table.
     tables (List[Rows]): Sum of each table.
     """
 
@@ -35,17 +35,17 @@ class GradientSum:
         ((g0 + g1) + (g2 + g3)) + g4
 
     ops (Ops): Ops of the parameters.
-    stretches (Sequence[Segment]): Stretches of the parameters (see ``FlatParameters``).
+    segments (Sequence[Segment]): Segments of the parameters (see ``FlatParameters``).
     """
 
-    def __init__(self, ops: Ops, stretches: Sequence[Segment]):
-        self.ops, self._dense = ops, dense_slices(stretches)
+    def __init__(self, ops: Ops, segments: Sequence[Segment]):
+        self.ops, self._dense = ops, dense_slices(segments)
         self._partial: List[_Partial] = []
 
     def add(self, vector: Floats1d, tables: List[Rows]) -> None:
         """Add the gradient of the next microbatch.
 
-        vector (Floats1d): Gradient, as long as the parameters. Its dense stretches are copied, then
+        vector (Floats1d): Gradient, as long as the parameters. Its dense segments are copied, then
             set to zero.
         tables (List[Rows]): Gradient of each table; do not change them afterwards.
         """
@@ -61,7 +61,7 @@ class GradientSum:
     def take(self, vector: Floats1d) -> List[Rows]:
         """Write the sum of all microbatches into a vector and start from zero.
 
-        vector (Floats1d): As long as the parameters; only its dense stretches are written.
+        vector (Floats1d): As long as the parameters; only its dense segments are written.
         RETURNS (List[Rows]): The sum of each table.
         RAISES (ValueError): If no gradient was added.
         """
@@ -101,6 +101,6 @@ def added_rows(ops: Ops, left: Rows, right: Rows) -> Rows:
     return rows, values
 
 
-def dense_slices(stretches: Sequence[Segment]) -> List[slice]:
+def dense_slices(segments: Sequence[Segment]) -> List[slice]:
     """Return the slices of a flat vector that are not tables."""
-    return [slice(part.start, part.stop) for part in stretches if not part.width]
+    return [slice(part.start, part.stop) for part in segments if not part.width]

@@ -145,8 +145,8 @@ class FlatParameters:
     def _bind(self, nodes: List[Model]) -> None:
         """Make the nodes' parameters and gradients views of the vectors."""
         self._nodes = nodes
-        self._stretches = self._watch_tables(nodes)
-        self._tables = [table for _, table in self._stretches if table is not None]
+        self._segments = self._watch_tables(nodes)
+        self._tables = [table for _, table in self._segments if table is not None]
         self._set_views()
 
     def _set_views(self) -> None:
@@ -210,13 +210,13 @@ class FlatParameters:
         return next(slot.offset for slot in slots if slot.param == param)
 
     @property
-    def stretches(self) -> List[Segment]:
+    def segments(self) -> List[Segment]:
         """Consecutive ranges that cover the vectors: one for each table whose gradient is kept as
         rows (it has a width), and one for each range between tables."""
-        return [part for part, _ in self._stretches]
+        return [part for part, _ in self._segments]
 
     def take_rows(self) -> List[Rows]:
-        """Return the gradients of the tables in ``stretches`` and set them to zero. Other gradients
+        """Return the gradients of the tables in ``segments`` and set them to zero. Other gradients
         stay in ``dense_gradients``."""
         taken = [table.rows() for table in self._tables]
         for table in self._tables:
@@ -227,7 +227,7 @@ class FlatParameters:
         """Set the gradients of the tables to rows that ``take_rows`` returned, or to a sum of such
         rows.
 
-        tables (Sequence[Rows]): One for each table of ``stretches``.
+        tables (Sequence[Rows]): One for each table of ``segments``.
         """
         for table, given in zip(self._tables, tables):
             table.put(*given)
@@ -310,7 +310,7 @@ class FlatParameters:
         return norm
 
     def _watch_tables(self, nodes: List[Model]) -> List[Tuple[Segment, Optional[TableGradient]]]:
-        """Return consecutive stretches of the vectors: one for each table, with its gradient, and
+        """Return consecutive segments of the vectors: one for each table, with its gradient, and
         one for each range between tables. From now on the gradients of tables are kept as rows.
 
         A parameter is a table if all nodes that own it report the rows to which they add gradients.
@@ -318,7 +318,7 @@ class FlatParameters:
         owners: Dict[int, List[Slot]] = {}
         for slot in self.slots:
             owners.setdefault(slot.offset, []).append(slot)
-        stretches: List[Tuple[Segment, Optional[TableGradient]]] = []
+        segments: List[Tuple[Segment, Optional[TableGradient]]] = []
         start, end = 0, self._gradients.shape[0]
         for slots in owners.values():
             first = slots[0]
@@ -329,16 +329,16 @@ class FlatParameters:
                 for rows in touched:
                     rows.keep_in(table)
                 if first.offset > start:
-                    stretches.append((Segment(start, first.offset), None))
+                    segments.append((Segment(start, first.offset), None))
                 of_table = Segment(first.offset, first.offset + first.size, first.shape[1])
-                stretches.append((of_table, table))
+                segments.append((of_table, table))
                 start = first.offset + aligned_size(first.size)
-        return [*stretches, (Segment(start, end), None)] if end > start else stretches
+        return [*segments, (Segment(start, end), None)] if end > start else segments
 
     def _parts(self) -> List[Segment]:
         """Return the parts of the vectors that can have a gradient; of tables, only some rows."""
         parts = []
-        for part, table in self._stretches:
+        for part, table in self._segments:
             rows, d_rows = table.rows() if table is not None else (None, None)
             parts.append(part._replace(rows=rows, d_rows=d_rows))
         return parts

@@ -43,8 +43,8 @@ class Segment(NamedTuple):
 
     def view(self, vector: Floats1d) -> Any:
         """Return this range of a flat vector as a view: 1-d, or 2-d with the rows of a table."""
-        stretch = vector[self.start : self.stop]
-        return stretch if self.rows is None else stretch.reshape((-1, self.width))
+        segment = vector[self.start : self.stop]
+        return segment if self.rows is None else segment.reshape((-1, self.width))
 
     def gradient(self, vector: Floats1d) -> Any:
         """Return the gradient of this range: 1-d, or (n_rows, width) for only the rows with a

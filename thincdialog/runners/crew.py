@@ -56,7 +56,7 @@ class Crew:
         self.patience = Patience(interruption, note, **times)
         # Numbers of the workers that are executing a call.
         self.busy: List[int] = []
-        self._told: "SimpleQueue[WorkerMessage]" = SimpleQueue()
+        self._messages: "SimpleQueue[WorkerMessage]" = SimpleQueue()
         # Threads are kept between calls. Starting a thread for each call would delay the call of
         # the next worker, because ``Thread.start`` returns only when the thread is running.
         self._threads: Dict[int, threading.Thread] = {}
@@ -94,12 +94,12 @@ class Crew:
             context.run(self._carry_out, worker, *call)
 
     def _carry_out(self, number: int, call: str, arguments: Sequence[Any]) -> None:
-        worker, told = self.workers[number], self._told
+        worker, messages = self.workers[number], self._messages
 
         def tell(value: Any) -> None:
-            told.put(WorkerMessage(number, value, False))
+            messages.put(WorkerMessage(number, value, False))
 
-        told.put(WorkerMessage(number, answer_of(worker, call, arguments, tell)))
+        messages.put(WorkerMessage(number, answer_of(worker, call, arguments, tell)))
 
     def listen(self, seconds: float = LOOK_SECONDS) -> List[WorkerMessage]:
         """Return the messages that workers have sent since the last call.
@@ -108,21 +108,21 @@ class Crew:
         RAISES (WorkerError): If a worker has failed, or if no message arrives in time.
         RAISES (Interrupted): If a worker hangs after a signal, so that no more can be saved.
         """
-        told: List[WorkerMessage] = []
+        found: List[WorkerMessage] = []
         with suppress(Empty):
-            told.append(self._told.get(timeout=seconds))
+            found.append(self._messages.get(timeout=seconds))
             while True:
-                told.append(self._told.get_nowait())
-        for each in told:
+                found.append(self._messages.get_nowait())
+        for each in found:
             if isinstance(each.value, Failure):
                 raise each.value.error(each.worker)
             if each.is_answer:
                 self.busy.remove(each.worker)
-        if told or not self.busy:
+        if found or not self.busy:
             self._heard = time.monotonic()
         else:
             self.patience.check(self.busy, self._heard)
-        return told
+        return found
 
     def each(self, call: str, *arguments: Any) -> List[Any]:
         """Call a method of every worker, and wait for the results. No worker may be busy.
@@ -137,8 +137,8 @@ class Crew:
             own = [each[worker] if isinstance(each, list) else each for each in arguments]
             self.ask(worker, call, *own)
         while self.busy:
-            for told in self.listen():
-                answers[told.worker] = told.value
+            for message in self.listen():
+                answers[message.worker] = message.value
         return answers
 
     def end(self) -> None:

@@ -144,7 +144,7 @@ class Hogwild(Runner):
             if self.executor == "process":
                 self.crew.each("begin")
             self._stack = stack.pop_all()
-        self._told_schedules: Dict[str, Any] = {}
+        self._sent_schedules: Dict[str, Any] = {}
         # For each worker, whether it has finished its share.
         self.is_done = [True] * n
         # Number of the epoch that the next ``take`` begins; None if workers have begun it.
@@ -179,9 +179,9 @@ class Hogwild(Runner):
     def _tell_schedules(self) -> None:
         """Send workers the states of schedules that evaluations have changed."""
         states = schedule_states(self.experiment.optimizer)
-        if states != self._told_schedules:
+        if states != self._sent_schedules:
             self.crew.each("restore_schedules", states)
-            self._told_schedules = states
+            self._sent_schedules = states
 
     def settle(self) -> List[StepReport]:
         self.numbers.stop()
@@ -197,11 +197,11 @@ class Hogwild(Runner):
         """
         optimizer = self.experiment.optimizer
         reports: List[StepReport] = []
-        for told in self.crew.listen(seconds):
-            if told.is_answer:
-                self.is_done[told.worker] = told.value
+        for message in self.crew.listen(seconds):
+            if message.is_answer:
+                self.is_done[message.worker] = message.value
             else:
-                made, n_calls = told.value
+                made, n_calls = message.value
                 reports += made
                 optimizer.nr_update[KEY] += n_calls
         for _ in reports:

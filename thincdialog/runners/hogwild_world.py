@@ -161,14 +161,14 @@ class HogwildWorld(World):
             self._released.put((self._n_released, settings, self._at_once, self._seed))
 
     def _listen(self) -> None:
-        for told in self._crew.listen():
-            if told.is_answer:
+        for message in self._crew.listen():
+            if message.is_answer:
                 continue
-            acts, is_done, is_step = told.value
+            acts, is_done, is_step = message.value
             self._n_under_way -= 1
             self._ended.append(acts)
             if is_done:
-                self._left.discard(told.worker)
+                self._left.discard(message.worker)
             if is_step:
                 self.agent.weights_changed()
                 self.optimizer.nr_update[KEY] += 1

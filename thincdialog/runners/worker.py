@@ -124,7 +124,7 @@ class Worker(ShareWorker):
         RETURNS (bool): Whether the share is done.
         """
         reports: List[StepReport] = []
-        n_calls, told = 0, time.monotonic()
+        n_calls, last = 0, time.monotonic()
         seed, n = self.experiment.seed, self.experiment.training["accumulate_gradient"]
         self.limit_threads()
         if epoch is not None:
@@ -141,9 +141,9 @@ class Worker(ShareWorker):
                     n_calls += self.optimizer.nr_update[KEY] == number
                 else:
                     self.numbers.give_back()
-                if time.monotonic() - told > TELL_SECONDS:
+                if time.monotonic() - last > TELL_SECONDS:
                     tell((reports, n_calls))
-                    reports, n_calls, told = [], 0, time.monotonic()
+                    reports, n_calls, last = [], 0, time.monotonic()
         tell((reports, n_calls))
         return self.world.epoch_done()
 

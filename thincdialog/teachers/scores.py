@@ -99,9 +99,9 @@ class Scores:
                 continue
             is_all = len(rows) == len(labels)
             own = labels if is_all else [labels[row] for row in rows]
-            told = replies if is_all else [replies[row] for row in rows]
+            own_replies = replies if is_all else [replies[row] for row in rows]
             for metric in metrics:
-                metric.add_batch(own, told)
+                metric.add_batch(own, own_replies)
 
     def report(self) -> Dict[str, Metric]:
         """Return `examples`, the number of replies, and the reports of the metrics. For several

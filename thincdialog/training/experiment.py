@@ -459,7 +459,7 @@ class Experiment:
         """Return a problem if ``n_candidates`` is set, but the agent would not choose from these
         candidates."""
         n = self.evaluation["n_candidates"]
-        if not n or self.agent.heeds_candidates:
+        if not n or self.agent.uses_candidates:
             return []
         text = f"[evaluation] n_candidates = {n}, but [agent] eval_candidates overrides it"
         hint = "use one of them: leave out eval_candidates, or set n_candidates = 0"

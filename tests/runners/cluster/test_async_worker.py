@@ -62,8 +62,8 @@ class Run:
         experiment = made(self.text)
         parameters = experiment.learner.parameters
         values, ops = experiment.learner.weights, experiment.learner.model.ops
-        arrays = private_arrays(async_layout(parameters.stretches, 4))
-        given = (parameters.stretches, experiment.optimizer, ops, arrays)
+        arrays = private_arrays(async_layout(parameters.segments, 4))
+        given = (parameters.segments, experiment.optimizer, ops, arrays)
         self.server = GradientServer(*given, bound=1000)
         self.server.values[:] = values
         self.origin = {}

@@ -53,7 +53,7 @@ N_MICROBATCHES = 3
 
 @pytest.fixture
 def short_blocks(monkeypatch):
-    """Have each worker own parts of every stretch, with borders at odd positions."""
+    """Have each worker own parts of every segment, with borders at odd positions."""
     monkeypatch.setattr(shard, "BLOCK_FLOATS", 40)
 
 

@@ -46,7 +46,7 @@ class ThreadedWorkers:
     def connect(self, values: Any, arrays: Dict[str, Any], kept: List[str]) -> None:
         snapshot = {"weights": values.copy(), "arrays": arrays}
         state = {**optimizer_state(self.optimizer)[0], "kept": kept}
-        layout = sync_layout(self.workers[0].stretches, self.slots)
+        layout = sync_layout(self.workers[0].segments, self.slots)
         with shared_arrays(layout) as (memory, self.shared):
             fill(self.shared, snapshot)
             for number, worker in enumerate(self.workers):

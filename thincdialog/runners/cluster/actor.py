@@ -118,7 +118,7 @@ class WorkerActor:
             self.part = self.part or SyncWorker(self.experiment, self.teacher)
             arrays = self.shared
             if arrays is None:
-                arrays = private_arrays(sync_layout(self.part.stretches, slots))
+                arrays = private_arrays(sync_layout(self.part.segments, slots))
                 fill(arrays, snapshot)
             self.part.connect(number, slots, arrays, snapshot["state"])
 
@@ -139,8 +139,8 @@ class WorkerActor:
             given = (self.experiment, self.teacher, n_microbatches)
             worker = self.part = self.part or AsyncWorker(*given)
         is_sent = self.shared is None
-        arrays = self.shared or private_arrays(async_layout(worker.stretches, n_workers))
-        pieces = pieces_of(worker.stretches, 0, 1)
+        arrays = self.shared or private_arrays(async_layout(worker.segments, n_workers))
+        pieces = pieces_of(worker.segments, 0, 1)
 
         def exchange(number: int, learned: Any, at: Any) -> Any:
             sent = None
@@ -171,10 +171,10 @@ class WorkerActor:
         snapshot (Mapping[str, Any]): State to begin with (``GradientServer.snapshot``).
         """
         learner: Any = self.experiment.learner
-        stretches, ops = learner.parameters.stretches, learner.model.ops
-        arrays = self.shared or private_arrays(async_layout(stretches, n_workers))
+        segments, ops = learner.parameters.segments, learner.model.ops
+        arrays = self.shared or private_arrays(async_layout(segments, n_workers))
         optimizer = build_block(self.experiment.checked, "training.optimizer")
-        self.part = GradientServer(stretches, optimizer, ops, arrays, bound, n_workers)
+        self.part = GradientServer(segments, optimizer, ops, arrays, bound, n_workers)
         self.part.restore(snapshot)
 
     def exchange(self, *given: Any) -> Any:

@@ -51,8 +51,8 @@ class AsyncRunner(RayRunner):
         self.busy: Dict[Any, int] = {}
         self.pace = Pace()
         self._made: List[UnitReport] = []  # Reports of the last snapshots.
-        self._examples: Counter = Counter()  # By worker, since ``_told_at``.
-        self._heard = self._told_at = time.monotonic()
+        self._examples: Counter = Counter()  # By worker, since ``_reported_at``.
+        self._heard = self._reported_at = time.monotonic()
         self._next_save, self._is_connected = 0.0, False
         self._is_saved = False  # Whether the last snapshot has all steps.
         if self.workers is None:
@@ -79,12 +79,12 @@ class AsyncRunner(RayRunner):
 
     def _connect(self) -> None:
         """Make the server resume from the last snapshot, and connect all workers with it."""
-        stretches = self.learner.parameters.stretches  # type: ignore[attr-defined]
-        layout = async_layout(stretches, self.n_workers)
+        segments = self.learner.parameters.segments  # type: ignore[attr-defined]
+        layout = async_layout(segments, self.n_workers)
         if self.workers is None:
             arrays, ops = private_arrays(layout), self.worker.vectors.ops
             optimizer = build_block(self.experiment.checked, "training.optimizer")
-            self.server = GradientServer(stretches, optimizer, ops, arrays, self.bound)
+            self.server = GradientServer(segments, optimizer, ops, arrays, self.bound)
             self.server.restore(self.saved)
             self.worker.connect(0, arrays, self.server.exchange)
             self.worker.go_to(self.origin)
@@ -231,12 +231,12 @@ class AsyncRunner(RayRunner):
         for each in steps:
             self._examples[each.worker] += each.report.examples
         now = time.monotonic()
-        since = now - self._told_at
+        since = now - self._reported_at
         if steps and self.workers is not None and since > TAKE_SECONDS:
             rates = [self._examples[n] / since for n in range(len(self.workers.actors))]
             ages = [name for name in steps[-1].report.counts if name.startswith(STALENESS)]
             self.tell(rates, *(f"staleness {age[len(STALENESS) :]}" for age in ages))
-            self._examples, self._told_at = Counter(), now
+            self._examples, self._reported_at = Counter(), now
         return [step.report for step in steps]
 
     def settle(self) -> List[StepReport]:

@@ -31,7 +31,7 @@ class AsyncWorker:
         self.experiment, self.n_microbatches = experiment, n_microbatches
         self.learner: Learner = experiment.learner
         self.vectors = HostVectors(experiment)
-        self.stretches = self.vectors.parameters.stretches
+        self.segments = self.vectors.parameters.segments
         self.teacher = teacher
         self.origin: Mapping[str, Any] = {}
         self._walk(0, 1)
@@ -100,7 +100,7 @@ class AsyncWorker:
             return LearnedUnit(unit, version, None, state=walk.state())
         reports: List[StepReport] = []
         self._ids: List[Callable[[], Sequence[Optional[str]]]] = []
-        total = GradientSum(self.vectors.ops, self.stretches)
+        total = GradientSum(self.vectors.ops, self.segments)
         for number in range(self.n_microbatches):
             if walk.done():
                 break

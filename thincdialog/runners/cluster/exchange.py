@@ -19,22 +19,22 @@ LINE = 8
 SPINS, YIELD_SECONDS, SLEEP_SECONDS = 200, 0.005, 0.0002
 
 
-def state_layout(stretches: Sequence[Segment]) -> Layout:
+def state_layout(segments: Sequence[Segment]) -> Layout:
     """Return the layout of the parameters, the optimizer's arrays, and the sums of blocks (see
     ``Shard.add_up``).
 
-    stretches (Sequence[Segment]): Segments that make up the parameters.
+    segments (Sequence[Segment]): Segments that make up the parameters.
     """
-    floats = [(name, (stretches[-1].stop,), "<f4") for name in (VALUES, *ARRAYS)]
-    return [*floats, (SUMS, (n_blocks_of(stretches),), "<f8")]
+    floats = [(name, (segments[-1].stop,), "<f4") for name in (VALUES, *ARRAYS)]
+    return [*floats, (SUMS, (n_blocks_of(segments),), "<f8")]
 
 
-def gradients_layout(stretches: Sequence[Segment], n_gradients: int) -> Layout:
+def gradients_layout(segments: Sequence[Segment], n_gradients: int) -> Layout:
     """Return the layout of several gradients, which have numbers from 0."""
     layout: Layout = []
     for number in range(n_gradients):
-        layout.append((f"vector {number}", (stretches[-1].stop,), "<f4"))
-        for table, part in enumerate(part for part in stretches if part.width):
+        layout.append((f"vector {number}", (segments[-1].stop,), "<f4"))
+        for table, part in enumerate(part for part in segments if part.width):
             n_rows = (part.stop - part.start) // part.width
             layout.append((f"n rows {number} {table}", (LINE,), "<i8"))
             layout.append((f"rows {number} {table}", (n_rows,), "<i8"))

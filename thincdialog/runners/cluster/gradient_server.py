@@ -54,18 +54,18 @@ class UnitReport(NamedTuple):
     gpu_bytes: Optional[int] = None
 
 
-def async_layout(stretches: Sequence[Segment], n_workers: int) -> Layout:
+def async_layout(segments: Sequence[Segment], n_workers: int) -> Layout:
     """Return the layout of the arrays that a server shares with the workers of its machine: for
     each worker, its gradient and the weights that it trains with."""
-    values = [(f"values {worker}", (stretches[-1].stop,), "<f4") for worker in range(n_workers)]
-    return [*gradients_layout(stretches, n_workers), *values]
+    values = [(f"values {worker}", (segments[-1].stop,), "<f4") for worker in range(n_workers)]
+    return [*gradients_layout(segments, n_workers), *values]
 
 
 class GradientServer:
     """Hand out units of work, and make a step of the optimizer with each gradient that workers
     return. A gradient that is too old is dropped, and its unit is handed out again.
 
-    stretches (Sequence[Segment]): Segments that make up the parameters.
+    segments (Sequence[Segment]): Segments that make up the parameters.
     optimizer (Optimizer): A new optimizer, as in the config.
     ops (Ops): Ops for the host.
     arrays (Arrays): Arrays with an ``async_layout`` for ``n_workers``.
@@ -75,7 +75,7 @@ class GradientServer:
 
     def __init__(
         self,
-        stretches: Sequence[Segment],
+        segments: Sequence[Segment],
         optimizer: Any,
         ops: Any,
         arrays: Arrays,
@@ -84,9 +84,9 @@ class GradientServer:
     ):
         self.optimizer, self.arrays = optimizer, arrays
         self.bound, self.n_workers = bound, n_workers
-        self.own = private_arrays(state_layout(stretches))
+        self.own = private_arrays(state_layout(segments))
         self.values = self.own[VALUES]
-        self.shard = Shard(pieces_of(stretches, 0, 1), optimizer, ops, self.own)
+        self.shard = Shard(pieces_of(segments, 0, 1), optimizer, ops, self.own)
         self.ledger = Ledger()
         self.version = self._limit = self._n_dropped = 0
         self._made: List[UnitReport] = []

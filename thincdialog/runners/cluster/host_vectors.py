@@ -59,7 +59,7 @@ class HostVectors:
         computes the next gradient."""
         tables = self.parameters.take_rows()
         if self._is_copied:
-            for now in dense_slices(self.parameters.stretches):
+            for now in dense_slices(self.parameters.segments):
                 computed = self.parameters.dense_gradients[now]
                 computed.get(out=self.gradients[now])
                 computed.fill(0)

@@ -94,7 +94,7 @@ class RayRunner(Runner):
         if self.settings["mode"] == "sync":
             default *= self.n_workers
         self.n_microbatches: int = self.settings["microbatches"] or default
-        self._told_schedules = schedule_states(experiment.optimizer)
+        self._sent_schedules = schedule_states(experiment.optimizer)
         if not self.num_workers:
             self._begin(teacher)
             return
@@ -175,9 +175,9 @@ class RayRunner(Runner):
         restore (Callable[[Dict[str, Any]], Any]): Function that sends them (``schedule_states``).
         """
         states = schedule_states(self.experiment.optimizer)
-        if states != self._told_schedules:
+        if states != self._sent_schedules:
             restore(states)
-            self._told_schedules = states
+            self._sent_schedules = states
 
     def optimizer_state(self) -> Dict[str, Any]:
         """Return the state of the run's optimizer, without arrays, from which workers resume."""

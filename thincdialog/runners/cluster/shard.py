@@ -68,16 +68,16 @@ class Piece(NamedTuple):
         return slice(low, high)
 
 
-def pieces_of(stretches: Sequence[Segment], worker: int, n_workers: int) -> List[Piece]:
+def pieces_of(segments: Sequence[Segment], worker: int, n_workers: int) -> List[Piece]:
     """Return the pieces that a worker owns: a share of the blocks of each segment.
 
-    stretches (Sequence[Segment]): Segments that make up the parameters.
+    segments (Sequence[Segment]): Segments that make up the parameters.
     worker (int): Number of the worker, from 0.
     n_workers (int): Number of workers.
     """
     pieces: List[Piece] = []
     first = n_tables = 0
-    for number, part in enumerate(stretches):
+    for number, part in enumerate(segments):
         step = max(1, BLOCK_FLOATS // part.width) * part.width if part.width else BLOCK_FLOATS
         n_blocks = -(-(part.stop - part.start) // step)
         begin, end = (n_blocks * each // n_workers for each in (worker, worker + 1))
@@ -92,9 +92,9 @@ def pieces_of(stretches: Sequence[Segment], worker: int, n_workers: int) -> List
     return pieces
 
 
-def n_blocks_of(stretches: Sequence[Segment]) -> int:
+def n_blocks_of(segments: Sequence[Segment]) -> int:
     """Return the number of blocks of all parameters."""
-    last = pieces_of(stretches, 0, 1)[-1]
+    last = pieces_of(segments, 0, 1)[-1]
     return last.first + last.n_blocks
 
 

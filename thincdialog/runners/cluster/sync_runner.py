@@ -51,7 +51,7 @@ class SyncRunner(RayRunner):
         saved, workers, learner = self._saved, self.workers, self.learner
         n_workers = 1 if workers is None else len(workers.actors)
         slots = Slots(self.n_microbatches, n_workers)
-        layout = sync_layout(learner.parameters.stretches, slots)  # type: ignore[attr-defined]
+        layout = sync_layout(learner.parameters.segments, slots)  # type: ignore[attr-defined]
         shared = None if workers is None else self.share(layout)
         self.is_sent = workers is not None and shared is None
         self.memory = shared or private_arrays(layout)

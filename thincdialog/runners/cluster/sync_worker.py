@@ -64,15 +64,15 @@ class SyncSteps(NamedTuple):
     gpu_bytes: Optional[int]
 
 
-def sync_layout(stretches: Sequence[Segment], slots: Slots) -> Layout:
+def sync_layout(segments: Sequence[Segment], slots: Slots) -> Layout:
     """Return the layout of the arrays of synchronous workers, which they share on one machine: the
     parameters, the optimizer's arrays, and the gradient of each slot.
 
-    stretches (Sequence[Segment]): Segments that make up the parameters.
+    segments (Sequence[Segment]): Segments that make up the parameters.
     slots (Slots): Assignment of microbatches to workers.
     """
-    gradients = gradients_layout(stretches, slots.n_slots)
-    return [*state_layout(stretches), *gradients, *meeting_layout(slots.n_workers)]
+    gradients = gradients_layout(segments, slots.n_slots)
+    return [*state_layout(segments), *gradients, *meeting_layout(slots.n_workers)]
 
 
 class SyncWorker:
@@ -95,7 +95,7 @@ class SyncWorker:
         self.experiment = experiment
         self.learner: Learner = experiment.learner
         self.vectors = HostVectors(experiment)
-        self.stretches = self.vectors.parameters.stretches
+        self.segments = self.vectors.parameters.segments
         world = experiment.make_world(teacher, self.learner)
         self.walk = Walk(world, self.learner, experiment.seed)
 
@@ -114,9 +114,7 @@ class SyncWorker:
         self.number, self.slots, self.arrays = number, slots, arrays
         self.optimizer = build_block(self.experiment.checked, "training.optimizer")
         # The pieces of all workers.
-        self.pieces = [
-            pieces_of(self.stretches, n, slots.n_workers) for n in range(slots.n_workers)
-        ]
+        self.pieces = [pieces_of(self.segments, n, slots.n_workers) for n in range(slots.n_workers)]
         self.shard = Shard(self.pieces[number], self.optimizer, self.vectors.ops, arrays)
         self.shard.restore(optimizer_state, arrays[VALUES])
         self.barrier = Barrier(arrays, number)
@@ -256,7 +254,7 @@ class SyncWorker:
                     self._filled.append(slot)
                     write_rows(self.arrays, slot, gradient.tables)
                 else:
-                    added = sums.setdefault(slot, GradientSum(self.vectors.ops, self.stretches))
+                    added = sums.setdefault(slot, GradientSum(self.vectors.ops, self.segments))
                     added.add(*gradient)
             number += 1
         for slot, added in sums.items():

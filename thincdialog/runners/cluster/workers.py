@@ -295,12 +295,12 @@ class Workers:
         """Return whether called workers have made progress since they were last asked."""
         there = {number for number in refs.values() if number < len(self.actors)}
         asked = {self.actors[number].call.remote("progress"): number for number in there}
-        told = dict(self._progress)
+        progress = dict(self._progress)
         for ref in self.ray.wait(list(asked), num_returns=len(asked), timeout=LOOK_SECONDS)[0]:
             with suppress(Exception):  # The call that is waited for shows if the worker died.
-                told[asked[ref]] = self.ray.get(ref)
-        before, self._progress = self._progress, told
-        return told != before
+                progress[asked[ref]] = self.ray.get(ref)
+        before, self._progress = self._progress, progress
+        return progress != before
 
     def answer(self, ref: Any, worker: int, is_server: bool = False) -> Any:
         """Return the result of a call that has ended.
