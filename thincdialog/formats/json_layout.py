@@ -128,7 +128,7 @@ def _parts(
 
 
 def _is_wanted(found: Located, layout: CorpusLayout) -> bool:
-    values = ((found.find(place, None).value, text) for place, text in (layout.only or {}).items())
+    values = ((found.get(place, None), text) for place, text in (layout.only or {}).items())
     return all(value is not None and fnmatchcase(str(value), text) for value, text in values)
 
 
@@ -221,8 +221,8 @@ def _named(number: int, rows: List[Located], layout: CorpusLayout, names: Set[st
             raise found.error(text)
         names.add(name)
         return Part(name, rows, _in_order(rows, layout))
-    given = first.find(layout.id, None).value if layout.id else None
-    name = str(number) if given is None else str(given)
+    given = first.get(layout.id, None) if layout.id else None
+    name = str(number if given is None else given)
     inner = layout.turns or layout.examples
     places = list(first.find(inner).items()) if inner else rows
     return Part(name, rows, _sorted(places, layout) if layout.order else places)
@@ -232,7 +232,7 @@ def _in_order(rows: List[Located], layout: CorpusLayout) -> List[Located]:
     """Return the rows of a group, each directly after the row that it answers."""
     if not layout.reply_to:
         return rows
-    names = {str(row.find(layout.turn_id).value) for row in rows}
+    names = {str(row.get(layout.turn_id)) for row in rows}
     answers: Dict[Optional[str], Located] = {}
     for row in rows:
         target = row.find(layout.reply_to, None)
@@ -246,7 +246,7 @@ def _in_order(rows: List[Located], layout: CorpusLayout) -> List[Located]:
     key = None
     while key in answers:
         ordered.append(answers.pop(key))
-        key = str(ordered[-1].find(layout.turn_id).value)
+        key = str(ordered[-1].get(layout.turn_id))
     if answers:
         row = next(iter(answers.values()))
         raise row.find(layout.reply_to, None).error("is part of a cycle, so no turn is the first")
@@ -262,18 +262,17 @@ def conversation_of(part: Part, layout: CorpusLayout, at: Bookmark) -> Conversat
     for turn in part.places:
         if layout.turns and not _is_wanted(turn, layout):
             continue
-        if any(turn.find(call, None).value for call in CALLS) and not _has_text(turn, layout):
+        is_call = any(turn.get(call, None) for call in CALLS)
+        if is_call and not any(turn.get(place, None) for place in layout.text_places):
             at.leave_out("tool calls without a text")
             continue
         text = _text(turn, layout, at)
         if layout.skip and re.search(layout.skip, text):
             at.leave_out("turns that the layout skips")
             continue
-        speaker = str(len(said) % 2 + 1)
-        if layout.speaker:
-            speaker = _speaker(turn.find(layout.speaker), layout)
+        speaker = _speaker(turn, layout) if layout.speaker else str(len(said) % 2 + 1)
         if speaker not in (layout.background_speakers or ()):
-            if layout.weight and turn.find(layout.weight, None).value == 0:
+            if layout.weight and turn.get(layout.weight, None) == 0:
                 unlearnt.append(len(said))
             said.append((speaker, text))
             spoken.append(turn)
@@ -285,20 +284,16 @@ def conversation_of(part: Part, layout: CorpusLayout, at: Bookmark) -> Conversat
     return Conversation(part.name, said, background, system, spoken, unlearnt)
 
 
-def _speaker(who: Located, layout: CorpusLayout) -> str:
+def _speaker(turn: Located, layout: CorpusLayout) -> str:
     """Return the speaker's role, if the layout has one for the speaker; otherwise the name."""
-    name = str(who.value) if type(who.value) is int else _mended(who.text(), layout)
+    found = turn.get(layout.speaker)
+    name = str(found) if type(found) is int else _mended(turn.text(layout.speaker), layout)
     if not name.strip():
-        raise who.error("is empty, so the speaker is unknown")
+        raise turn.find(layout.speaker).error("is empty, so the speaker is unknown")
     for role, names in (layout.speakers or {}).items():
         if any(fnmatchcase(name.strip().lower(), one.lower()) for one in names):
             return role
     return name
-
-
-def _has_text(turn: Located, layout: CorpusLayout) -> bool:
-    places = [layout.text] if isinstance(layout.text, str) else layout.text
-    return any(turn.find(place, None).value for place in places)
 
 
 def labelled_texts(
@@ -310,7 +305,7 @@ def labelled_texts(
     answers (str): The speaker who answers.
     """
     name, rows, turns = part
-    speakers = [_speaker(turn.find(layout.speaker), layout) for turn in turns]
+    speakers = [_speaker(turn, layout) for turn in turns]
     others = (answers, *(layout.background_speakers or ()))
     asked = [number for number, speaker in enumerate(speakers) if speaker not in others]
     episode: Episode = []
@@ -380,10 +375,9 @@ def _texts(found: Located, layout: CorpusLayout) -> List[str]:
 
 def _text(place: Located, layout: CorpusLayout, at: Bookmark) -> str:
     if isinstance(layout.text, str):
-        found = place.find(layout.text)
-        is_parts = isinstance(found.value, list) and layout.text
-        text = _joined(found, layout, at) if is_parts else found.text()
-        return _clean(text, layout)
+        if layout.text and isinstance(place.get(layout.text), list):
+            return _clean(_joined(place.find(layout.text), layout, at), layout)
+        return _clean(place.text(layout.text), layout)
     several = [place.find(where, None) for where in layout.text]
     if all(part.value is None for part in several):
         wanted = " or ".join(repr(where) for where in layout.text)
@@ -407,8 +401,9 @@ def _joined(found: Located, layout: CorpusLayout, at: Bookmark) -> str:
 
 
 def _mended(text: str, layout: CorpusLayout) -> str:
-    with suppress(UnicodeError):
-        return text.encode("latin-1").decode("utf-8") if layout.latin1 else text
+    if layout.latin1:
+        with suppress(UnicodeError):
+            return text.encode("latin-1").decode("utf-8")
     return text
 
 

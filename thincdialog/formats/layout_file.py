@@ -126,6 +126,11 @@ class CorpusLayout:
         return not self.label
 
     @property
+    def text_places(self) -> List[Where]:
+        """The places of the text."""
+        return [self.text] if isinstance(self.text, str) else self.text
+
+    @property
     def is_of_lines(self) -> bool:
         """Whether the layout describes how to cut the lines of a text file into records."""
         return bool(self.separator or self.pattern or self.blocks)

@@ -1,7 +1,7 @@
 """Read records of JSON, YAML, tables and text, and find values inside them."""
 
 from pathlib import Path
-from typing import Any, Iterator, NamedTuple, Optional, Sequence
+from typing import Any, Iterator, NamedTuple, Optional, Sequence, Tuple
 
 from ..errors import DataError
 from .arrow_file import is_arrow, read_arrow
@@ -21,7 +21,8 @@ class Located(NamedTuple):
     value (Any): A JSON value.
     path (str): The file.
     line (Optional[int]): Line of the record, if a record is a line.
-    name (str): Place of the value in the record or in the whole file.
+    steps (Tuple[object, ...]): The names and indexes that lead to the value in the record or in the
+        whole file.
     key (str): Name of a record in its object; for a line of text, the name of its block.
     record (Optional[Located]): The record that a layout calls `$record`.
     """
@@ -29,13 +30,31 @@ class Located(NamedTuple):
     value: Any
     path: str
     line: Optional[int] = None
-    name: str = ""
+    steps: Tuple[object, ...] = ()
     key: str = ""
     record: Optional["Located"] = None
 
     def error(self, text: str) -> DataError:
         """Return an error about the value."""
-        return DataError(self.path, f"{self.name or 'the record'} {text}", self.line)
+        name = ".".join(map(str, self.steps)) or "the record"
+        return DataError(self.path, f"{name} {text}", self.line)
+
+    def get(self, where: str, default: Any = ...) -> Any:
+        """Return the value at a place inside this one. The arguments are those of ``find``, which
+        is slower, and also returns the location."""
+        value = self.value
+        if not where:
+            return value
+        if where.isidentifier():
+            if isinstance(value, dict) and where in value:
+                return value[where]
+            if default is not ...:
+                return default
+        for place in where.split(" | ") if " | " in where else ():
+            found = self.get(place, None)
+            if found is not None:
+                return found
+        return self.find(where, default).value
 
     def find(self, where: str, default: Any = ...) -> "Located":
         """Find the value at a place inside this one.
@@ -44,49 +63,46 @@ class Located(NamedTuple):
         default (Any): The value to return if the place does not exist.
         RAISES (DataError): If the place does not exist and there is no default.
         """
-        found = self
-        if " | " in where:
-            places = where.split(" | ")
-            tried = (self.find(place, None) for place in places)
-            good = next((one for one in tried if one.value is not None), None)
-            if good is not None:
-                return good
-            where = places[0]
-        if self.record is not None and where.partition(".")[0] == "$record":
-            found, where = self.record, where[len("$record.") :]
-        steps = where.split(".") if where else []
-        for place, step in enumerate(steps):
+        found, places = self, where.split(" | ")
+        for place in places if len(places) > 1 else ():
+            found = self.find(place, None)
+            if found.value is not None:
+                return found
+        found, steps = self, places[0].split(".") if places[0] else []
+        if self.record is not None and steps[:1] == ["$record"]:
+            found, steps = self.record, steps[1:]
+        for number, step in enumerate(steps):
             value = found.value
             if step == "*" and isinstance(value, list):
-                rest = ".".join(steps[place + 1 :])
-                parts = [part.find(rest, default).value for part in found.items()]
-                return found.inside(".".join(steps[place:]), parts)
-            if step == "$file" or (step == "$key" and found.key):
-                found = found.inside(step, found.key if step == "$key" else Path(found.path).name)
-            elif isinstance(value, dict) and step in value:
-                found = found.inside(step, value[step])
-            elif isinstance(value, list) and step.lstrip("-").isdecimal() and (
-                -len(value) <= int(step) < len(value)
-            ):  # fmt: skip
-                found = found.inside(step, value[int(step)])
-            elif default is not ...:
+                rest = ".".join(steps[number + 1 :])
+                parts = [part.get(rest, default) for part in found.items()]
+                return found.inside(".".join(steps[number:]), parts)
+            try:
+                if step == "$file":
+                    inner: Any = Path(found.path).name
+                elif step == "$key" and found.key:
+                    inner = found.key
+                else:
+                    inner = value[int(step) if isinstance(value, list) else step]
+            except (LookupError, TypeError, ValueError):
+                if default is ...:
+                    raise found._lacks(step) from None
                 return found._replace(value=default)
-            else:
-                raise found._lacks(step)
+            found = found.inside(step, inner)
         return found
 
-    def text(self) -> str:
-        """Return the value, which must be a string.
+    def text(self, where: str = "") -> str:
+        """Return the string at a place inside this value.
 
-        RAISES (DataError): If the value is not a string.
+        RAISES (DataError): If the place does not exist, or its value is not a string.
         """
-        if not isinstance(self.value, str):
-            texts = self.value.items() if isinstance(self.value, dict) else ()
-            names = [name for name, one in texts if isinstance(one, str)]
-            name = names[-1] if names else ""
-            hint = f": in a layout, '*.{name}' takes the '{name}' of each element" if name else ""
-            raise self.error(f"is {kind(self.value)}, not a string{hint}")
-        return self.value
+        value = self.get(where)
+        if isinstance(value, str):
+            return value
+        texts = value.items() if isinstance(value, dict) else ()
+        name = next((name for name, one in reversed(texts) if isinstance(one, str)), "")
+        hint = f": in a layout, '*.{name}' takes the '{name}' of each element" if name else ""
+        raise self.find(where).error(f"is {kind(value)}, not a string{hint}")
 
     def items(self) -> Iterator["Located"]:
         """Return an iterator over the elements of the value, which must be a list.
@@ -99,8 +115,7 @@ class Located(NamedTuple):
 
     def inside(self, step: object, value: Any, key: str = "") -> "Located":
         """Return a value one step inside this one."""
-        name = f"{self.name}.{step}" if self.name else str(step)
-        return Located(value, self.path, self.line, name, key, self.record)
+        return Located(value, self.path, self.line, (*self.steps, step), key, self.record)
 
     def _lacks(self, step: str) -> DataError:
         value = self.value
@@ -137,36 +152,37 @@ def read_records(
     delimiter (Optional[str]): Delimiter of a table; None to detect it from the first line.
     RAISES (DataError): If the file cannot be read, or has no records.
     """
-    where = _place_of(layout, split, path)
-    found = _located(path, layout, where, at, columns=columns, delimiter=delimiter)
+    found = _located(path, layout, at, split, columns, delimiter)
     if layout.split and split:
-        found = of_split(found, split, lambda record: record.find(layout.split).value, path, at)
+        found = of_split(found, split, lambda record: record.get(layout.split), path, at)
     yield from found
 
 
-def _place_of(layout: CorpusLayout, split: Optional[str], path: str) -> str:
-    where = layout.records
-    if isinstance(where, str):
-        return where
-    split = split or ("test" if "test" in where else list(where)[-1])
-    if split not in where:
-        text = f"the layout has no 'records' for '{split}' (found: {', '.join(where)})"
-        raise DataError(path, text)
-    return where[split]
-
-
 def _located(
-    path: str, layout: CorpusLayout, where: str, at: Bookmark, **table: Any
+    path: str,
+    layout: CorpusLayout,
+    at: Bookmark,
+    split: Optional[str],
+    columns: Optional[Sequence[str]],
+    delimiter: Optional[str],
 ) -> Iterator[Located]:
+    where = layout.records
+    if isinstance(where, dict):
+        split = split or ("test" if "test" in where else list(where)[-1])
+        if split not in where:
+            text = f"the layout has no 'records' for '{split}' (found: {', '.join(where)})"
+            raise DataError(path, text)
+        where = where[split]
     suffix = suffix_of(path)
     if layout.is_of_lines:
         lines = read_text_records(path, layout, at)
         return (Located(row, path, number, key=key) for number, row, key in lines)
     if is_arrow(path):
-        cells = enumerate(read_arrow(path, as_json=True))
-        return (Located(row, path, name=f"row {number}") for number, row in cells)
+        rows = enumerate(read_arrow(path, as_json=True))
+        return (Located(row, path, steps=(f"row {number}",)) for number, row in rows)
     if suffix in (".csv", ".tsv"):
-        return (Located(row, path, number) for number, row in read_table(path, at, **table))
+        table = read_table(path, at, columns, delimiter=delimiter)
+        return (Located(row, path, number) for number, row in table)
     # A position within the file comes from reading lines; a pipe can be read only once.
     are_lines = suffix in (".jsonl", ".ndjson") or is_pipe(path) or not at.is_at_begin
     whole = None if are_lines else read_value(path, at)
@@ -175,7 +191,7 @@ def _located(
         inner = layout.turns or layout.each or layout.examples
         if not isinstance(found.value, dict):
             return found.items()
-        is_record = inner and found.find(inner, None).value is not None
+        is_record = inner and found.get(inner, None) is not None
         elements = (found.inside(key, one, key) for key, one in found.value.items())
         return iter([found]) if is_record else elements
     if "" not in where.split(" | "):
