@@ -142,7 +142,7 @@ def spoken_episodes(
     label_speaker: str,
     path: File,
     at: Bookmark,
-    system_as_context: bool = False,
+    system_turns: str = "field",
 ) -> Iterator[Episode]:
     """Yield the episodes of a file's conversations: none, one or several per conversation.
 
@@ -150,8 +150,7 @@ def spoken_episodes(
     label_speaker (str): Whose turns are the labels, see ``Conversations``.
     path (File): The file.
     at (Bookmark): Position where reading begins.
-    system_as_context (bool): Whether system messages are added to the `context`, too, not only to
-        a field `system`.
+    system_turns (str): "context", "field" or "drop", see `thincdialog.JSONLayout.v1`.
     RAISES (DataError): If the whole file gives no episode.
     """
     speakers: Dict[str, None] = {}
@@ -167,9 +166,9 @@ def spoken_episodes(
         for episode, left_out in _episodes(said, label_speaker, name, at, unlearnt):
             if background:
                 episode[0]["text"] = "\n".join([*background, episode[0]["text"]])
-            for message in episode if system else ():
+            for message in episode if system and system_turns != "drop" else ():
                 message["system"] = "\n".join(system)
-            if system and system_as_context:
+            if system and system_turns == "context":
                 episode[0]["context"] = [(PARTNER, text) for text in system]
             if left_out:
                 at.leave_out("labels of weight 0", len(left_out))

@@ -350,51 +350,43 @@ def input_row(row: Dict[str, Any], reading: InputReading, at: Bookmark) -> Input
 def _checked(
     row: Dict[str, Any], message: Message, reading: InputReading, wrong: Wrong
 ) -> InputRow:
-    """Check a row and its message, and return both."""
-    taken = next((name for name in reading.taken if name in row), None)
-    if taken is not None:
-        raise wrong(f"already has a field '{taken}': rename the answer's field with --prefix NAME")
-    if "label_candidates" in message:
-        _check_candidates(message["label_candidates"], reading, wrong)
-    if "features" in message and not reading.other_fields:
-        _check_features(message["features"], wrong)
-    _check_kind(message, reading, wrong)
+    """Check that the model can use a row and its message, and return both."""
+    problem = _problem(row, message, reading)
+    if problem:
+        raise wrong(problem)
     return InputRow(row, message)
 
 
-def _check_candidates(candidates: List[Any], reading: InputReading, wrong: Wrong) -> None:
-    if not candidates or not all(isinstance(text, str) for text in candidates):
-        raise wrong("'label_candidates' must be a list of one or more strings")
-    if reading.classes is not None and reading.classes.isdisjoint(candidates):
-        found = ", ".join(map(short, candidates[:3]))
-        raise wrong(f"none of 'label_candidates' is a class of the model: {found}")
-
-
-def _check_features(features: Any, wrong: Wrong) -> None:
-    is_numbers = isinstance(features, list) and all(
-        isinstance(value, (int, float)) for value in features
-    )
-    if not is_numbers:
-        raise wrong("'features' must be a list of numbers")
-    # The comparison is negated so that it finds NaN, too.
-    bad = next((value for value in features if not abs(value) <= LARGEST), None)
-    if bad is not None:
-        raise wrong(f"'features' must be finite 32-bit numbers, got {bad}")
-
-
-def _check_kind(message: Message, reading: InputReading, wrong: Wrong) -> None:
+def _problem(row: Dict[str, Any], message: Message, reading: InputReading) -> str:
+    """Describe the first problem of a row and its message; "" if there is none."""
+    taken = next((name for name in reading.taken if name in row), None)
+    if taken is not None:
+        return f"already has a field '{taken}': rename the answer's field with --prefix NAME"
+    candidates, features = message.get("label_candidates"), message.get("features")
+    if candidates is not None:
+        if not candidates or not all(isinstance(text, str) for text in candidates):
+            return "'label_candidates' must be a list of one or more strings"
+        if reading.classes is not None and reading.classes.isdisjoint(candidates):
+            found = ", ".join(map(short, candidates[:3]))
+            return f"none of 'label_candidates' is a class of the model: {found}"
+    if features is not None and not reading.other_fields:
+        is_list = isinstance(features, list)
+        if not is_list or not all(isinstance(value, (int, float)) for value in features):
+            return "'features' must be a list of numbers"
+        # The comparison is negated so that it finds NaN, too.
+        bad = next((value for value in features if not abs(value) <= LARGEST), None)
+        if bad is not None:
+            return f"'features' must be finite 32-bit numbers, got {bad}"
     expected = reading.n_features
-    if expected is None:
-        return
-    features = message.get("features")
-    if features is not None and not expected:
-        raise wrong("has features, but this model reads text: leave them out")
+    if expected == 0 and features is not None:
+        return "has features, but this model reads text: leave them out"
     if expected and message["text"]:
         found = f"has a text ({short(message['text'])})"
-        raise wrong(f"{found}, but this model reads {expected} features: leave it out")
+        return f"{found}, but this model reads {expected} features: leave it out"
     if expected and (features is None or len(features) != expected):
-        found = "no" if features is None else str(len(features))
-        raise wrong(f"has {found} features, but this model reads {expected}")
+        n_found = "no" if features is None else str(len(features))
+        return f"has {n_found} features, but this model reads {expected}"
+    return ""
 
 
 def _last_turn(

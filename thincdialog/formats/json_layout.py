@@ -70,26 +70,22 @@ def read_layout_file(
     at.leave_out("names of speakers", layout.is_conversation and bool(layout.speaker))
     at.leave_out("fields that the layout does not name")
     records = read_records(path, layout, at, split, columns, delimiter)
-    if layout.is_conversation and label_field:
-        answers = label_speaker or layout.label_speaker
-        make = partial(labelled_texts, answers=answers, label_field=label_field)
+    speaker = label_speaker or layout.label_speaker
+    if not layout.is_conversation:
+        is_empty = at.is_at_begin
+        at.counts.unit = "episodes" if layout.examples else "examples"
+        for episode in filter(None, read_parts(records, layout, at, examples_of)):
+            is_empty = False
+            yield episode
+        if is_empty:
+            raise DataError(path, "holds no examples")
+    elif label_field:
+        make = partial(labelled_texts, answers=speaker, label_field=label_field)
         for episode in read_parts(records, layout, at, make):
             yield from ([message] for message in episode)
-        return
-    if layout.is_conversation:
+    else:
         conversations = read_parts(records, layout, at, conversation_of)
-        if system_turns == "drop":
-            conversations = (one._replace(system=()) for one in conversations)
-        speaker, as_context = label_speaker or layout.label_speaker, system_turns == "context"
-        yield from spoken_episodes(conversations, speaker, path, at, as_context)
-        return
-    is_empty = at.is_at_begin
-    at.counts.unit = "episodes" if layout.examples else "examples"
-    for episode in filter(None, read_parts(records, layout, at, examples_of)):
-        is_empty = False
-        yield episode
-    if is_empty:
-        raise DataError(path, "holds no examples")
+        yield from spoken_episodes(conversations, speaker, path, at, system_turns)
 
 
 def read_parts(

@@ -5,7 +5,7 @@ import random
 from functools import lru_cache, partial
 from itertools import chain, product
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, Union
 
 import srsly
 
@@ -110,11 +110,12 @@ class CoffeeDialogue:
         or two of (another cup, another temperature, the place to wait, the reason for the names)
         in any order; the bill; perhaps thanks and a goodbye."""
         draw = self.rng.random
-        middle = self.rng.sample((self._resize, self._reheat, self._where, self._why), 2)
+        why: Callable[[], Message] = partial(self._chat, "why")
+        middle = self.rng.sample((self._resize, self._reheat, self._where, why), 2)
         steps = [self._greet] if self.greets else []
         steps += [self._order, self._size, *middle[draw() < 0.5 :], self._pay]
-        steps += [self._thank] if draw() < 0.5 else []
-        steps += [self._leave] if draw() < 0.6 else []
+        steps += [partial(self._chat, "thanks")] if draw() < 0.5 else []
+        steps += [partial(self._chat, "bye")] if draw() < 0.6 else []
         return [step() for step in steps]
 
     def _greet(self) -> Message:
@@ -168,17 +169,11 @@ class CoffeeDialogue:
         text = self._say(MENU["where"])
         return self._serve(text, "where", waiter=VALUES["waiter"], place=MENU["places"])
 
-    def _why(self) -> Message:
-        return self._talk(self._say(MENU["why"]), "why")
+    def _chat(self, kind: str) -> Message:
+        return self._talk(self._say(MENU[kind]), kind)
 
     def _pay(self) -> Message:
         return self._serve(self._say(MENU["pay"]), "pay", price=PRICES)
-
-    def _thank(self) -> Message:
-        return self._talk(self._say(MENU["thanks"]), "thanks")
-
-    def _leave(self) -> Message:
-        return self._talk(self._say(MENU["goodbyes"]), "bye")
 
     def _serve(self, text: str, kind: str, **values: List[str]) -> Message:
         """Return a turn whose candidates are one sentence with all combinations of some values."""
