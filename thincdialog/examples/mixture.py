@@ -133,11 +133,11 @@ class Mixture:
     def start(self, epoch: int, seed: int) -> None:
         """Begin an epoch. If it is a later epoch with the same seed, endless tasks continue at
         their positions."""
-        goes_on = self._has_begun and seed == self.seed and epoch > self.epoch
+        continues = self._has_begun and seed == self.seed and epoch > self.epoch
         self.run = object()
         self.epoch, self.seed = epoch, seed
         for part in self.parts:
-            if not (goes_on and part.is_endless):
+            if not (continues and part.is_endless):
                 part.start(epoch, seed)
         self._shares: Optional[Shares] = None
         self._look_at_all(list(range(len(self.parts))))

@@ -265,7 +265,7 @@ class Reader:
             else:
                 found, mark, n_before = self._range(task)
                 read = lambda: found  # noqa: E731
-            store.append_all(read() if self.is_serial else split.behind_mutators(read))
+            store.append_all(read() if self.is_serial else split.after_mutators(read))
             if isinstance(task, Lines):
                 bad = {at.counts.path: at.counts}
             elif self._walk is not None and self._n_walked < task.last:
@@ -295,7 +295,7 @@ class Reader:
         is_placed = hasattr(split.source, "read_from") and not needs_all(split)
         self._at = at = Bookmark(self.reading.start) if is_placed else None
         read = lambda: split.source_episodes(at)  # noqa: E731
-        for episode in split.behind_mutators(read) if self.is_serial else read():
+        for episode in split.after_mutators(read) if self.is_serial else read():
             before, spot = spot, at and (at.file, at.spot)
             self._n_before = self._n_before + 1 if spot == before else 0
             self._n_walked += 1

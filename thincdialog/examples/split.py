@@ -183,7 +183,7 @@ class Split:
             candidates and this is not tolerated.
         """
         is_empty = True
-        for episode in self.behind_mutators(partial(self.source_episodes, None)):
+        for episode in self.after_mutators(partial(self.source_episodes, None)):
             is_empty = False
             for message in episode if self.fixed_candidates is not None else ():
                 message["label_candidates"] = self.fixed_candidates
@@ -194,7 +194,7 @@ class Split:
                 cause += f" ({self.about()}): set a larger share for it, or give more data"
             raise DataError(self.origin, f"the split '{self.name}' has no examples{cause}")
 
-    def behind_mutators(self, read: Source) -> Iterator[Episode]:
+    def after_mutators(self, read: Source) -> Iterator[Episode]:
         """Apply the mutators to the episodes of the source, and return an iterator over the
         results. Leave out episodes that become empty, and the candidates of each message if all
         examples share fixed ones.

@@ -95,12 +95,12 @@ class BatchWorld(ManyConversations):
             self.teacher.batch_observe(replies)
             self.acts = (batch, replies)
         else:
-            live = self._go_on()
+            live = self._next_messages()
             messages = self.heard = [talk.acts[0] for talk in live]
             self.acts = (messages, *self._answer(live))
             self.step += 1
 
-    def _go_on(self) -> List[MultiAgentWorld]:
+    def _next_messages(self) -> List[MultiAgentWorld]:
         """Make each teacher copy that has messages left say its next message.
 
         RETURNS (List[MultiAgentWorld]): The conversations that take part in this parley.
