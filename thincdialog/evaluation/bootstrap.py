@@ -15,9 +15,10 @@ from typing import Dict, Hashable, Iterable, Iterator, List, Mapping, Optional, 
 
 import numpy
 
-from ..metrics import Metric
+from ..metrics import ExampleMetric, Metric
 from ..metrics.macro_metric import COUNTS, MACRO
 from ..metrics.metric import Report, Sums, merged
+from .predictions import Prediction, report_of
 
 N_RESAMPLES = 1000
 # Largest number of elements in memory: of the weights of one block of resamples, and of the sums
@@ -131,14 +132,11 @@ def _products(weights: numpy.ndarray, table: numpy.ndarray) -> numpy.ndarray:
     return products
 
 
-def task_values(
-    by_task: Mapping[str, Mapping[str, Resampled]], has_examples: Iterable[str]
-) -> Values:
+def task_values(by_task: Mapping[str, Mapping[str, Resampled]]) -> Values:
     """Compute the values of all metrics in the resamples, by the names of ``merge_tasks``.
 
-    by_task (Mapping[str, Mapping[str, Resampled]]): Task name to the resampled metrics;
-        {"": ...} if there is only one task.
-    has_examples (Iterable[str]): The tasks that have examples.
+    by_task (Mapping[str, Mapping[str, Resampled]]): Name of each task with examples to the
+        resampled metrics; {"": ...} if there is only one task.
     """
     of_tasks: Dict[str, Values] = {
         task: {name: drawn for name, one in found.items() if (drawn := one.values()) is not None}
@@ -147,17 +145,15 @@ def task_values(
     if list(by_task) == [""]:
         return of_tasks[""]
     values: Values = {}
-    known = list(has_examples)
-    names = dict.fromkeys(name for resampled in by_task.values() for name in resampled)
-    for name in names:
-        own = [by_task[task][name] for task in known if name in by_task[task]]
-        if len(own) == len(known):
+    for name in dict.fromkeys(name for resampled in by_task.values() for name in resampled):
+        own = [resampled[name] for resampled in by_task.values() if name in resampled]
+        if len(own) == len(by_task):
             metric = reduce(add, (one.metric for one in own))
             micro = Resampled(metric, reduce(merged, (one.sums for one in own))).values()
             if micro is not None:
                 values[name] = micro
-            parts = [of_tasks[task][name] for task in known if name in of_tasks[task]]
-            if len(parts) == len(known) and name not in COUNTS:
+            parts = [found[name] for found in of_tasks.values() if name in found]
+            if len(parts) == len(by_task) and name not in COUNTS:
                 values[f"{MACRO}/{name}"] = numpy.mean(parts, axis=0)
     for task, found in of_tasks.items():
         values.update({f"{task}/{name}": value for name, value in found.items()})
@@ -168,3 +164,43 @@ def interval(values: numpy.ndarray) -> Tuple[float, float]:
     """Return the ends of the middle 95 % of the values of resamples."""
     low, high = numpy.quantile(values, TAILS)
     return float(low), float(high)
+
+
+@dataclass
+class Drawn:
+    """Hold the scores of an evaluation in many resamples.
+
+    values (Dict[str, numpy.ndarray]): Score of all examples or of a task (see ``merge_tasks``) to
+        its value in each resample, shape (n_resamples,).
+    what (str): Unit of the resamples: "examples" or "conversations".
+    n_drawn (int): Number of these units.
+    """
+
+    values: Values
+    what: str
+    n_drawn: int
+
+
+def draw(
+    rows: Mapping[str, Sequence[Prediction]],
+    metrics: Sequence[ExampleMetric],
+    totals: Mapping[str, Report],
+    n_resamples: int,
+) -> Drawn:
+    """Compute the scores of an evaluation in many resamples. The same examples and conversations
+    are drawn the same way, so that two models can be compared.
+
+    rows (Mapping[str, Sequence[Prediction]]): Replies of each task, in the order of its data.
+    metrics (Sequence[ExampleMetric]): The metrics that replies are scored by.
+    totals (Mapping[str, Report]): The metrics of each task to resample.
+    n_resamples (int): Number of resamples; 0 for none.
+    """
+    resampled: Dict[str, Dict[str, Resampled]] = {}
+    units = {task: [row.conversation for row in own] for task, own in rows.items()}
+    for number, (task, own) in enumerate(rows.items()):
+        if n_resamples and any(row.labels for row in own):
+            sums = (sums_of(report_of([row], metrics)) for row in own)
+            resampled[task] = resample(sums, units[task], totals[task], n_resamples, number)
+    n_drawn, n_rows = sum(len({*own}) for own in units.values()), sum(map(len, rows.values()))
+    what = "examples" if n_drawn == n_rows else "conversations"
+    return Drawn(task_values(resampled), what, n_drawn)

@@ -6,9 +6,9 @@ or hard for both models then change both scores alike, and cancel out in the dif
 """
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 import numpy
 
@@ -18,10 +18,14 @@ from ..metrics import AverageMetric, ExampleMetric, Metric, merge_reports, merge
 from ..metrics.metric import Report, higher_is_better, is_share
 from ..metrics.usual import is_added
 from ..training.experiment import CodeLike, Overrides, PathLike
-from .bootstrap import N_RESAMPLES, Resampled, Values, interval, resample, sums_of, task_values
+from .bootstrap import N_RESAMPLES, Values, draw, interval
 from .detail import evaluate_in_detail
 from .predictions import Prediction, report_of
 from .predictions_file import read_predictions
+
+Rows = Dict[str, List[Prediction]]
+Metrics = Sequence[ExampleMetric]
+Reports = Mapping[str, Report]
 
 
 @dataclass
@@ -88,23 +92,6 @@ class Comparison:
         return {**vars(self), "differences": rows}
 
 
-@dataclass
-class _Side:
-    """Hold one of the two sides: its examples, its metrics, and their totals. The metrics are None
-    for a file of predictions, because its lines hold the values of the metrics."""
-
-    name: str
-    metrics: Optional[Sequence[ExampleMetric]]
-    rows: Dict[str, List[Prediction]]
-    totals: Dict[str, Dict[str, Metric]]
-
-    def report(self, row: Prediction) -> Report:
-        """Report the metrics of one example."""
-        if self.metrics is None:
-            return _report_of_line(row)
-        return report_of([row], self.metrics)
-
-
 def compare(
     a: PathLike,
     b: PathLike,
@@ -127,66 +114,54 @@ def compare(
         replies of both models are scored by the metrics of its config.
     RAISES (DialogError): If a model or file cannot be used, or the examples differ.
     """
-    first = _side(a, None, split, overrides, code)
-    second = _side(b, first.metrics, split, overrides, code)
-    _check_same_examples(first, second)
-    values = []
-    for side, other in ((first, second), (second, first)):
-        resampled: Dict[str, Dict[str, Resampled]] = {}
-        for number, task in enumerate(first.rows):
-            totals = {
-                name: metric
-                for name, metric in side.totals[task].items()
-                if type(other.totals[task].get(name)) is type(metric)
-            }
-            conversations = [row.conversation for row in first.rows[task]]
-            sums = (sums_of(side.report(row)) for row in side.rows[task])
-            resampled[task] = resample(sums, conversations, totals, n_resamples, number)
-        known = [task for task, rows in side.rows.items() if rows]
-        values.append(task_values(resampled, known))
-    differences = _differences(first, second, values)
-    units = [{row.conversation for row in rows} for rows in first.rows.values()]
+    (first, metrics), (second, own) = (_read(path, split, overrides, code) for path in (a, b))
+    if not (Path(a).is_file() or Path(b).is_file()):
+        own = metrics
+    names = f"{a} and {b}"
+    second = _in_order_of(first, second, names)
+    one = {task: report_of(rows, metrics) for task, rows in first.items()}
+    other = {task: report_of(rows, own) for task, rows in second.items()}
+    in_a = draw(first, metrics, _common(one, other), n_resamples)
+    in_b = draw(second, own, _common(other, one), n_resamples)
+    differences = _differences(_merged(one), _merged(other), in_a.values, in_b.values)
     if not differences:
         text = "cannot be compared: they have no metric in common. Files of predictions "
         text += "hold means over examples only, such as accuracy: compare the models instead."
-        if all(len(unit) < 2 for unit in units):
+        if in_a.n_drawn <= len(first):
             text = "cannot be compared on one conversation or example: give data with 2 or more."
-        raise DataError(f"{first.name} and {second.name}", text)
-    n_drawn, n_examples = sum(map(len, units)), sum(map(len, first.rows.values()))
-    return Comparison(
-        differences,
-        "examples" if n_drawn == n_examples else "conversations",
-        n_drawn,
-        n_examples,
-        n_resamples,
-    )
+        raise DataError(names, text)
+    n_examples = sum(map(len, first.values()))
+    return Comparison(differences, in_a.what, in_a.n_drawn, n_examples, n_resamples)
 
 
-def _differences(first: _Side, second: _Side, values: Sequence[Values]) -> List[MetricDifference]:
-    reports = [
-        side.totals[""]
-        if list(side.totals) == [""]
-        else merge_tasks({task: side.totals[task] for task, rows in side.rows.items() if rows})
-        for side in (first, second)
-    ]
-    of_a, of_b = values
+def _common(reports: Reports, others: Reports) -> Reports:
+    """Return the metrics of each task that others also have."""
+    return {
+        task: {name: m for name, m in report.items() if type(others[task].get(name)) is type(m)}
+        for task, report in reports.items()
+    }
+
+
+def _merged(reports: Reports) -> Report:
+    return reports[""] if list(reports) == [""] else merge_tasks(reports)
+
+
+def _differences(one: Report, other: Report, of_a: Values, of_b: Values) -> List[MetricDifference]:
+    """Return the differences in all metrics with values in resamples, then in other metrics that
+    the config has added."""
     found = []
-    for name in of_a:
-        if name not in of_b or name not in reports[0]:
-            continue
-        a, b = (report[name].value() for report in reports)
-        drawn = of_b[name] - of_a[name]
+    for name in [name for name in of_a if name in of_b and name in one]:
+        a, b, drawn = one[name].value(), other[name].value(), of_b[name] - of_a[name]
         low, high = interval(drawn)
         winner = ""
         if low > 0 or high < 0:
-            better = higher_is_better(name, reports[0][name])
+            better = higher_is_better(name, one[name])
             winner = "?" if better is None else "B" if (low > 0) is better else "A"
-        p_value = two_sided(drawn)
-        found.append(MetricDifference(name, a, b, b - a, low, high, p_value, winner))
-    known = {one.metric for one in found}
-    for name in reports[0]:
-        if name not in known and name in reports[1] and is_added(name.rpartition("/")[2]):
-            a, b = (report[name].value() for report in reports)
+        found.append(MetricDifference(name, a, b, b - a, low, high, two_sided(drawn), winner))
+    known = {each.metric for each in found}
+    for name in one:
+        if name not in known and name in other and is_added(name.rpartition("/")[2]):
+            a, b = one[name].value(), other[name].value()
             found.append(MetricDifference(name, a, b, b - a, None, None, None, ""))
     return found
 
@@ -201,44 +176,55 @@ def two_sided(drawn: numpy.ndarray) -> float:
 # --- the two sides --------------------------------------------------------------------
 
 
-def _side(path: PathLike, metrics: Any, split: str, overrides: Overrides, code: CodeLike) -> _Side:
-    if Path(path).is_file():
-        rows: Dict[str, List[Prediction]] = {}
-        for line in read_predictions(path):
-            row = Prediction(
-                id=line["id"],
-                labels=line["labels"],
-                reply=Message(metrics=line["metrics"]),
-                task=str(line.get("task", "")),
-                conversation=str(line.get("conversation", line["id"])),
-                n_candidates=line.get("n_candidates", 0),
-            )
-            rows.setdefault(row.task, []).append(row)
-        totals = {task: merge_reports(*map(_report_of_line, own)) for task, own in rows.items()}
-        return _Side(str(path), None, rows, totals)
-    found = evaluate_in_detail(path, split=split, overrides=overrides, code=code, n_resamples=0)
-    metrics = found.metrics if metrics is None else metrics
-    totals = {task: report_of(own, metrics) for task, own in found.predictions.items()}
-    return _Side(str(path), metrics, found.predictions, totals)
+class _Recorded(ExampleMetric):
+    """Report the metrics that a file of predictions has for each reply."""
+
+    # A reply without labels has no metrics in the file, or those of its empty set.
+    compares_sets = True
+
+    def reset(self) -> None:
+        self.counted: Dict[str, Metric] = {}
+
+    def add(self, labels: Sequence[str], reply: Message) -> None:
+        own = {name: AverageMetric(value, 1) for name, value in reply["metrics"].items()}
+        self.counted = merge_reports(self.counted, own)
+
+    def report(self) -> Dict[str, Metric]:
+        return self.counted
 
 
-def _report_of_line(row: Prediction) -> Report:
-    return {name: AverageMetric(value, 1) for name, value in row.reply["metrics"].items()}
+def _read(path: PathLike, split: str, overrides: Overrides, code: CodeLike) -> Tuple[Rows, Metrics]:
+    """Return the replies of each task, and the metrics to score them by."""
+    if not Path(path).is_file():
+        found = evaluate_in_detail(path, split=split, overrides=overrides, code=code, n_resamples=0)
+        return found.predictions, found.metrics
+    rows: Rows = {}
+    for line in read_predictions(path):
+        row = Prediction(
+            id=line["id"],
+            labels=line["labels"],
+            reply=Message(metrics=line["metrics"]),
+            task=str(line.get("task", "")),
+            conversation=str(line.get("conversation", line["id"])),
+            n_candidates=line.get("n_candidates", 0),
+        )
+        rows.setdefault(row.task, []).append(row)
+    return rows, [_Recorded()]
 
 
-def _check_same_examples(first: _Side, second: _Side) -> None:
-    """Check that both sides have the same examples, and sort those of the second side into the
-    order of the first side.
+def _in_order_of(first: Rows, second: Rows, names: str) -> Rows:
+    """Return the replies of the second side in the order of the first, and in its conversations.
 
-    RAISES (DataError): If the examples differ.
+    names (str): Names of both sides, for errors.
+    RAISES (DataError): If the sides do not have the same examples.
     """
-    names = f"{first.name} and {second.name}"
-    if set(first.rows) != set(second.rows):
-        tasks = [", ".join(sorted(filter(None, side.rows))) or "one" for side in (first, second)]
+    if set(first) != set(second):
+        tasks = [", ".join(sorted(filter(None, side))) or "one" for side in (first, second)]
         raise DataError(names, f"cannot be compared: their tasks differ ({tasks[0]}; {tasks[1]})")
-    for task, rows in first.rows.items():
+    found: Rows = {}
+    for task, rows in first.items():
         keys = _keys(rows)
-        of_key = dict(zip(_keys(second.rows[task]), second.rows[task]))
+        of_key = dict(zip(_keys(second[task]), second[task]))
         here, there = {*keys} - {*of_key}, {*of_key} - {*keys}
         if here or there:
             odd, _ = min(here or there)
@@ -249,8 +235,10 @@ def _check_same_examples(first: _Side, second: _Side) -> None:
             text += f"first, {len(there):,} only in the second, such as '{odd}'. Evaluate both on "
             text += "the same data, with the same [evaluation] max_examples."
             raise DataError(names, text)
-        second.rows[task] = [of_key[key] for key in keys]
-        for one, other in zip(rows, second.rows[task]):
+        found[task] = [
+            replace(of_key[key], conversation=one.conversation) for key, one in zip(keys, rows)
+        ]
+        for one, other in zip(rows, found[task]):
             what, labels = "", (list(one.labels or ()), list(other.labels or ()))
             n_candidates = (one.n_candidates, other.n_candidates)
             if labels[0] != labels[1]:
@@ -260,7 +248,7 @@ def _check_same_examples(first: _Side, second: _Side) -> None:
                 what += "Set the same --evaluation.n_candidates for both"
             if what:
                 raise DataError(names, f"cannot be compared: the {what}.")
-    second.rows = {task: second.rows[task] for task in first.rows}
+    return found
 
 
 def _keys(rows: Sequence[Prediction]) -> List[Tuple[str, int]]:

@@ -1,7 +1,9 @@
 """Evaluate a model in detail: scores with intervals, and the reply to every example."""
 
 from dataclasses import dataclass, field
-from typing import Any, Dict, List, Sequence
+from typing import Any, Dict, List, Sequence, Tuple
+
+import numpy
 
 from ..errors import DialogError
 from ..formats.context import BadData, tolerating
@@ -11,11 +13,10 @@ from ..metrics.example_metric import can_score
 from ..protocol import Agent
 from ..teachers import Teacher
 from ..training.experiment import CodeLike, Experiment, Overrides, PathLike
-from .bootstrap import N_RESAMPLES
+from .bootstrap import N_RESAMPLES, draw, interval
 from .calibration import calibration_error, in_scope, tempered
 from .coverage import Guesses
-from .intervals import Intervals, find_intervals
-from .predictions import Prediction, Recorder
+from .predictions import Prediction, Recorder, report_of
 from .unreachable import unreachable_labels
 
 
@@ -26,8 +27,9 @@ class Evaluation:
     agent (Agent): The agent that was evaluated.
     split (str): "train", "dev" or "test".
     scores (Dict[str, float]): Metric name to value, as ``evaluate()`` returns them.
-    intervals (Intervals): Metric name to the ends of its 95 % interval (percentile bootstrap). A
-        metric has none if it is not a function of sums over examples, or does not vary among them.
+    intervals (Dict[str, Tuple[float, float]]): Metric name to the ends of its 95 % interval
+        (percentile bootstrap). A metric has none if it is not a function of sums over examples, or
+        does not vary among them.
     drawn (str): Unit of the resamples: "examples", or "conversations" if examples are the turns
         of conversations.
     n_drawn (int): Number of these units.
@@ -42,7 +44,7 @@ class Evaluation:
     agent: Agent
     split: str
     scores: Dict[str, float]
-    intervals: Intervals
+    intervals: Dict[str, Tuple[float, float]]
     drawn: str
     n_drawn: int
     n_resamples: int
@@ -162,12 +164,19 @@ def agent_in_detail(
     metrics, recorder = experiment.metrics, Recorder()
     scores = experiment.runner.evaluate(experiment, teacher, recorder)
     rows = recorder.predictions
-    drawn = find_intervals(rows, metrics, recorder.reports, scores, n_resamples)
+    totals = {task: report_of(own, metrics) for task, own in rows.items()}
+    drawn = draw(rows, metrics, totals, n_resamples)
+    intervals = {
+        name: interval(drawn.values[name])
+        for name in scores
+        # If all examples have the same value, resamples carry no information.
+        if name in drawn.values and numpy.ptp(drawn.values[name]) > 0
+    }
     return Evaluation(
         agent=experiment.agent,
         split=split,
         scores=scores,
-        intervals=drawn.intervals,
+        intervals=intervals,
         drawn=drawn.what,
         n_drawn=drawn.n_drawn,
         n_resamples=n_resamples,

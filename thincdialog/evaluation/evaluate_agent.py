@@ -43,10 +43,8 @@ def evaluate_agent(
                     world.parley()
                 return world.report()
             recorder.record(name, acts_of(world))
-            report = world.report()
-            in_order = (name for block in sorted(ids) for name in ids[block])
-            recorder.arrange(name, in_order, report)
-            return report
+            recorder.arrange(name, (name for block in sorted(ids) for name in ids[block]))
+            return world.report()
 
     return evaluate_by(measure, agent, teacher)
 

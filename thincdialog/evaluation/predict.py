@@ -1,9 +1,9 @@
 """``predict``: answer unlabelled data with a saved model."""
 
 from contextlib import suppress
-from itertools import chain, islice
+from itertools import chain, islice, zip_longest
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Union
+from typing import Any, Callable, Dict, Iterable, Iterator, Optional, Union
 
 from ..errors import MAX_LISTED, DataError, DialogError
 from ..formats.answer_lines import answer_lines
@@ -171,7 +171,7 @@ class Answers:
         self.form = format_by_suffix(output or "") or of_source
         agent, reads = model.agent, model.agent.reading()
         self.reading = own._replace(
-            taken=self._added_names(),
+            taken=list(self._added(None)),
             n_features=reads.n_features,
             other_fields=reads.other_fields,
             classes=frozenset(agent.classes) or None,
@@ -231,35 +231,27 @@ class Answers:
             self.bad.n_read += row.message is not None
             yield row
 
-    def _added_names(self) -> List[str]:
-        names = ["reply", "score", *(["guess"] if self.may_reject else [])]
-        if self.top > 1 and self.form in TABLES:
-            numbers = range(1, self.top + 1)
-            names += [f"{name}_{number}" for number in numbers for name in ("candidate", "score")]
-        elif self.top > 1:
-            names.append("candidates")
-        return [self.prefix + name for name in names]
-
     def _added(self, reply: Optional[Reply]) -> Dict[str, Any]:
-        reply = reply or Reply(None, [], [])
-        # A reply that is not among the candidates has no score of its own.
-        scores = dict(zip([each.text for each in reply.candidates], reply.scores))
+        """Return the fields that are added to a row; their values are empty without a reply."""
+        reply, is_table = reply or Reply(None, [], []), self.form in TABLES
+        best = list(zip_longest((each.text for each in reply.candidates), reply.scores))
         guess = reply.text if reply.guess is None else reply.guess.text
-        cells: List[Any] = [reply.text, scores.get(guess or "")]
-        cells += [guess] if self.may_reject else []
+        # A reply that is not among the candidates has no score of its own.
+        fields = {"reply": reply.text, "score": dict(best).get(guess)}
         if reply.labels is not None:
-            cells = [list(each) for each in zip(*reply.labels)] or [[], []]
-            if self.form in TABLES:
-                cells = [self.separator.join(map(str, cell)) for cell in cells]
-        best: List[Dict[str, Any]] = [{"text": each.text} for each in reply.candidates]
-        for each, score in zip(best, reply.scores):
-            each["score"] = score
-        if self.form in TABLES:
-            best += [{}] * (self.top - len(best))
-            cells += [one.get(name) for one in best for name in ("text", "score")]
-        else:
-            cells.append(best)
-        return dict(zip(self.reading.taken, cells))
+            columns = [list(column) for column in zip(*reply.labels)] or [[], []]
+            texts = [self.separator.join(map(str, column)) for column in columns]
+            fields = dict(zip(fields, texts if is_table else columns))
+        if self.may_reject:
+            fields["guess"] = guess
+        if self.top > 1 and is_table:
+            best += [(None, None)] * (self.top - len(best))
+            for number, pair in enumerate(best, start=1):
+                fields.update(zip((f"candidate_{number}", f"score_{number}"), pair))
+        elif self.top > 1:
+            keys = ("text", "score") if reply.scores else ("text",)
+            fields["candidates"] = [dict(zip(keys, pair)) for pair in best]
+        return {self.prefix + name: value for name, value in fields.items()}
 
 
 class _TellingBadData(BadData):

@@ -109,11 +109,9 @@ class Recorder:
     rows (Dict[str, List[Tuple[Prediction, bool]]]): Task ("" if there is only one) to replies in
         the order in which they were recorded, and whether each ended its episode.
     predictions (Dict[str, List[Prediction]]): Task to replies in the order of the data.
-    reports (Dict[str, Dict[str, Metric]]): Task to all metrics of the task.
     """
 
     def __init__(self) -> None:
-        self.reports: Dict[str, Dict[str, Metric]] = {}
         self.rows: Dict[str, List[Tuple[Prediction, bool]]] = {}
         self.predictions: Dict[str, List[Prediction]] = {}
 
@@ -132,13 +130,11 @@ class Recorder:
         for task, rows in other.rows.items():
             self.rows.setdefault(task, []).extend(rows)
 
-    def arrange(self, task: str, ids: Iterable[str], report: Dict[str, Metric]) -> None:
+    def arrange(self, task: str, ids: Iterable[str]) -> None:
         """Sort the replies of a task into the order of its data, after all were recorded.
 
         ids (Iterable[str]): Ids of all examples of the task, in the order of the data.
-        report (Dict[str, Metric]): All metrics of the task.
         """
-        self.reports[task] = report
         rows, places = self.rows.pop(task, []), dict[str, int]()
         for place, name in enumerate(ids if rows else ()):
             places.setdefault(name, place)

@@ -33,7 +33,7 @@ def evaluate_together(
     def measure(name: str, task: Teacher) -> Dict[str, Metric]:
         report = merge_reports(*(reports[name] for reports, _ in found))
         if recorder is not None:
-            recorder.arrange(name, (str(each["id"]) for each in task.examples()), report)
+            recorder.arrange(name, (str(each["id"]) for each in task.examples()))
         return report
 
     return evaluate_by(measure, experiment.agent, teacher)
