@@ -1,9 +1,9 @@
 """Measure the time of calls, with and without the timed calls inside them."""
 
 import time
-from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, Iterator, List
+from typing import Any, Callable, ContextManager, Dict, List
+from unittest.mock import patch
 
 from thinc.api import Model
 
@@ -46,8 +46,7 @@ class Stopwatch:
             spent.total += seconds
             spent.own += max(0.0, seconds - here[1])
 
-    @contextmanager
-    def timing_nodes(self, model: Model, names: List[str]) -> Iterator[None]:
+    def timing_nodes(self, model: Model, names: List[str]) -> ContextManager:
         """Time every node of a model in the block, wherever the node is used. The nodes themselves
         are not changed, because other code may depend on their functions.
 
@@ -64,26 +63,18 @@ class Stopwatch:
             Y, backprop = self.time(name, node._func, node, X, is_train)
             return Y, lambda dY: self.time(f"{name} backward", backprop, dY)
 
-        with ExitStack() as stack:
-            for name, replaced in (
-                ("__call__", call),
-                ("begin_update", lambda node, X: call(node, X, True)),
-                ("predict", lambda node, X: call(node, X, False)[0]),
-            ):
-                stack.callback(setattr, Model, name, getattr(Model, name))
-                setattr(Model, name, replaced)
-            yield
+        return patch.multiple(
+            Model,
+            __call__=call,
+            begin_update=lambda node, X: call(node, X, True),
+            predict=lambda node, X: call(node, X, False)[0],
+        )
 
-    @contextmanager
-    def timing_method(self, owner: Any, method: str, name: str) -> Iterator[None]:
+    def timing_method(self, owner: Any, method: str, name: str) -> ContextManager:
         """Time a method of one object in the block."""
         function = getattr(owner, method)
 
         def timed(*arguments: Any, **named: Any) -> Any:
             return self.time(name, lambda: function(*arguments, **named))
 
-        setattr(owner, method, timed)
-        try:
-            yield
-        finally:
-            delattr(owner, method)
+        return patch.object(owner, method, timed)
