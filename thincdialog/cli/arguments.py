@@ -3,6 +3,8 @@
 import argparse
 import shlex
 from contextlib import suppress
+from functools import partial
+from math import inf
 from typing import Any, Callable, Dict, Iterable, List, Optional
 
 from ..errors import DialogError
@@ -25,6 +27,7 @@ def argument(
     kind: Optional[Callable[[str], Any]] = None,
     default: Any = None,
     suggest: Optional[Callable[[], Iterable[str]]] = None,
+    writes: bool = False,
     **settings: Any,
 ) -> Argument:
     """Make an argument from its usage and help text.
@@ -33,15 +36,18 @@ def argument(
 
     usage (str): Names and value. A value in brackets is optional, and a value with dots can be
         repeated; an option without value or choices is a flag.
-    about (str): The help text.
+    about (str): The help text; the default value is added to it.
     kind (Optional[Callable[[str], Any]]): Parses the value; if None, the value stays a string.
     default (Any): Value if the argument is missing.
     suggest (Optional[Callable[[], Iterable[str]]]): Returns completions for a shell.
+    writes (bool): Whether the value is a file that the command writes (see ``check_outputs``).
     **settings (Any): More arguments of ``add_argument``.
     """
     names = [word for word in usage.split() if word.startswith("-")]
     value = usage.removeprefix(" ".join(names)).strip()
     name = value.strip("[].")
+    if default not in (None, "", []) and "(default:" not in about:
+        about += f" (default: {default})"
     if not value and "choices" not in settings:
         settings["action"] = "store_true"
     else:
@@ -55,6 +61,7 @@ def argument(
 
     def add(parser: Any) -> None:
         action = parser.add_argument(*names, help=about, **settings)
+        action.writes = writes
         if suggest is not None:
             action.completer = lambda **_: suggest()
 
@@ -75,30 +82,29 @@ def declare(parser: Any, arguments: Iterable[Any]) -> None:
             declare(parser.add_mutually_exclusive_group(), each)
 
 
-def count(text: str, least: int = 0) -> int:
-    """Parse a whole number, 0 or more."""
-    with suppress(ValueError):
-        if int(text) >= least:
-            return int(text)
-    raise argparse.ArgumentTypeError(f"should be an integer, {least} or more, got {text}")
+def number(kind: type, least: int, most: float = inf) -> Callable[[str], Any]:
+    """Return a function that parses a number from ``least`` to ``most``.
+
+    kind (type): int or float.
+    """
+
+    def parse(text: str) -> Any:
+        with suppress(ValueError):
+            if least <= kind(text) <= most:
+                return kind(text)
+        what = "an integer" if kind is int else "a number"
+        limits = f", {least} or more" if most == inf else f" from {least} to {most}"
+        raise argparse.ArgumentTypeError(f"should be {what}{limits}, got {text}")
+
+    return parse
 
 
-def share(text: str) -> float:
-    """Parse a number from 0 to 1."""
-    with suppress(ValueError):
-        if 0.0 <= float(text) <= 1.0:
-            return float(text)
-    raise argparse.ArgumentTypeError(f"should be a number from 0 to 1, got {text}")
+count, positive, share = number(int, 0), number(int, 1), number(float, 0, 1)
 
 
 def listed(text: str) -> List[str]:
     """Split a list at its commas."""
     return [name.strip() for name in text.split(",") if name.strip()]
-
-
-def positive(text: str) -> int:
-    """Parse a whole number, 1 or more."""
-    return count(text, 1)
 
 
 def letter(text: str) -> str:
@@ -108,6 +114,9 @@ def letter(text: str) -> str:
         raise argparse.ArgumentTypeError(f"should be a single character, got '{text}'")
     return text
 
+
+# Make an argument for a file that the command writes.
+output_file = partial(argument, writes=True)
 
 CONFIG = argument("CONFIG", "config file, for example quickstart.cfg")
 MODEL = argument("MODEL", "folder of a saved model, or of a run (its best model)")
@@ -124,9 +133,7 @@ COMMON = [
     ),
 ]
 GPU = argument("-g --gpu-id N", "index of the GPU, -1 for the CPU (default: [system] gpu_id)", int)
-MAX_LEN = argument(
-    "--max-len N", "characters to show of each text, 0 for all (default: 300)", count, 300
-)
+MAX_LEN = argument("--max-len N", "characters to show of each text, 0 for all", count, 300)
 FORMATS = "text, jsonl, csv, tsv, parlai, fbdialog, babi"
 
 
@@ -163,13 +170,12 @@ JSONL = argument("--jsonl", "print JSON lines, one object per example")
 
 def split(default: str) -> Argument:
     """Make --split, which takes one of the three splits."""
-    about = f"split of the data to use (default: {default})"
-    return argument("--split", about, default=default, choices=SPLITS)
+    return argument("--split", "split of the data to use", default=default, choices=SPLITS)
 
 
 def resamples(kind: Callable[[str], int]) -> Argument:
     """Make --resamples N; ``kind`` is ``count`` or ``positive``."""
-    return argument("--resamples N", "number of bootstrap resamples (default: 1,000)", kind, 1000)
+    return argument("--resamples N", "number of bootstrap resamples", kind, 1000)
 
 
 def json_flag(what: str) -> Argument:
@@ -179,7 +185,8 @@ def json_flag(what: str) -> Argument:
 
 def json_file(what: str) -> Argument:
     """Make --json [FILE], which writes ``what``; the file is "-" if no name is given."""
-    return argument("--json [FILE]", f"write {what} as JSON to FILE (default: stdout)", const="-")
+    about = f"write {what} as JSON to FILE (default: stdout)"
+    return output_file("--json [FILE]", about, const="-")
 
 
 def trial(steps: str, default: int) -> List[Argument]:
@@ -188,8 +195,7 @@ def trial(steps: str, default: int) -> List[Argument]:
     steps (str): Help text of ``--steps``.
     default (int): Default number of steps.
     """
-    n_steps = argument("--steps N", f"{steps} (default: {default})", int, default)
-    return [CONFIG, n_steps, json_flag("the results"), GPU]
+    return [CONFIG, argument("--steps N", steps, int, default), json_flag("the results"), GPU]
 
 
 def command_line(*words: str) -> str:

@@ -3,8 +3,7 @@
 import argparse
 
 from .arguments import CONFIG, common, json_flag
-from .json_output import print_json
-from .output import messages, table
+from .output import messages, print_json, table
 
 EXAMPLES = [
     "build ranker.cfg --loader.store stores/talk --paths.train train.jsonl --paths.dev dev.jsonl",
@@ -26,7 +25,7 @@ def run(arguments: argparse.Namespace) -> None:
 
     found = build(arguments.config, **common(arguments))
     if arguments.json:
-        print_json([{**each._asdict(), "folder": str(each.folder)} for each in found])
+        print_json([each._asdict() for each in found])
         return
     rows = [["store", "result", "examples", "MB"]]
     for each in found:

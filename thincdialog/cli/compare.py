@@ -4,9 +4,7 @@ import argparse
 
 from .arguments import FORCE, GPU, argument, common, json_file, positive, resamples, split
 from .evaluate import about_intervals
-from .json_output import write_json
-from .output import messages, table
-from .writing import check_outputs
+from .output import messages, table, write_json
 
 EXAMPLES = [
     "compare output/quickstart output/small",
@@ -30,7 +28,6 @@ def run(arguments: argparse.Namespace) -> None:
     from ..api import compare
     from ..evaluation.results import is_of_words
 
-    check_outputs(arguments, "json")
     options = {"n_resamples": arguments.resamples, **common(arguments, "split")}
     found = compare(arguments.a, arguments.b, **options)
     if arguments.json == "-":

@@ -28,7 +28,7 @@ ARGUMENTS = [
              dest="to_format"),
     argument("--label-speaker WHO", "in conversations, the speaker whose turns are the labels: "
              "second, first, both, or a name", suggest=lambda: ("second", "first", "both")),
-    argument("--text-field NAME", "field or column of the text (default: text)", default="text"),
+    argument("--text-field NAME", "field or column of the text", default="text"),
     argument("--label-field NAME", "field or column of the label (default: label); with a layout "
              "of conversations, field of a turn, its answer or the record that has the label"),
     *INPUT_TEXT,

@@ -4,12 +4,10 @@ import argparse
 from math import nan
 from typing import Any
 
-from .arguments import CONFIG, FORCE, GPU, argument, common, count, json_flag, positive
+from .arguments import CONFIG, FORCE, GPU, argument, common, json_flag, number, output_file
 from .classes import class_rows, classes_as_json, pair_rows
 from .evaluate import of_classes
-from .json_output import print_json
-from .output import counted, messages, number_of, table
-from .writing import check_outputs
+from .output import counted, messages, number_of, print_json, table
 
 EXAMPLES = [
     "cross-validate intent.cfg --paths.train intents.csv",
@@ -31,16 +29,11 @@ once, with the number of folds that raised it."""
 COLUMNS = ["fold", "task", "id", "text", "reply", "score", "labels"]
 
 
-def folds(text: str) -> int:
-    """Parse a number of folds, 2 or more."""
-    return count(text, 2)
-
-
 ARGUMENTS = [
     CONFIG,
-    argument("--folds N", "number of folds (default: 5)", folds, 5),
-    argument("-j --jobs N", "folds to train at the same time (default: 1)", positive, 1),
-    argument("--errors FILE", "write every wrong reply with its fold as CSV"),
+    argument("--folds N", "number of folds", number(int, 2), 5),
+    argument("-j --jobs N", "folds to train at the same time", number(int, 1), 1),
+    output_file("--errors FILE", "write every wrong reply with its fold as CSV"),
     argument("-o --output FOLDER", "keep the models of the folds in FOLDER"),
     json_flag("the scores"),
     FORCE,
@@ -54,7 +47,6 @@ def run(arguments: argparse.Namespace) -> int:
     from ..formats.answer_lines import answer_lines
     from ..formats.output_file import open_output
 
-    check_outputs(arguments, "errors")
     options = common(arguments, "folds", "jobs", "output")
     found = cross_validate(arguments.config, done=_tell, **options)
     for note, numbers in found.notes.items():

@@ -7,8 +7,7 @@ from operator import getitem
 from typing import Any, Dict
 
 from .arguments import CONFIG, argument, json_flag
-from .json_output import print_json
-from .output import messages, table
+from .output import messages, print_json, table
 
 EXAMPLES = [
     "debug config quickstart.cfg",

@@ -6,8 +6,7 @@ from typing import Any, Dict, List, Sequence, Tuple
 
 from .arguments import CONFIG, SPLITS, argument, common, json_flag
 from .histograms import PARTS, histogram
-from .json_output import print_json
-from .output import Messages, can_show, coloured, counted, shorten, table
+from .output import Messages, can_show, coloured, counted, print_json, shorten, table
 
 EXAMPLES = [
     "debug data quickstart.cfg",

@@ -5,8 +5,7 @@ from collections import Counter
 from typing import Any, Iterator, List, Tuple
 
 from .arguments import argument, common, json_flag
-from .json_output import print_json
-from .output import coloured, messages
+from .output import coloured, messages, print_json
 
 EXAMPLES = [
     "debug diff-config ranker.cfg",

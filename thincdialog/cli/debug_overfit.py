@@ -1,11 +1,9 @@
 """``debug overfit``: check whether a model can memorise one batch."""
 
 import argparse
-import dataclasses
 
 from .arguments import common, trial
-from .json_output import print_json
-from .output import messages, table
+from .output import messages, print_json, table
 
 EXAMPLES = [
     "debug overfit quickstart.cfg",
@@ -27,7 +25,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     found = debug_overfit(arguments.config, **common(arguments, "steps"))
     if arguments.json:
-        print_json({"is_learnt": found.is_learnt, **dataclasses.asdict(found)})
+        print_json({"is_learnt": found.is_learnt, **vars(found)})
     else:
         losses = [f"{loss:.4f}" for loss in found.losses] or ["-"]
         before = ["before", losses[0], f"{found.first_score:.1%}"]

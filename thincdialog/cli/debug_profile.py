@@ -1,14 +1,12 @@
 """``debug profile``: show how much time each part of training takes."""
 
 import argparse
-import dataclasses
 import re
 import shutil
 from typing import Any, List, Sequence
 
 from .arguments import common, trial
-from .json_output import print_json
-from .output import messages, shorten, table
+from .output import messages, print_json, shorten, table
 
 EXAMPLES = [
     "debug profile quickstart.cfg",
@@ -42,7 +40,7 @@ def run(arguments: argparse.Namespace) -> None:
 
     found = debug_profile(arguments.config, **common(arguments, "steps"))
     if arguments.json:
-        print_json({**dataclasses.asdict(found), "overhead": found.overhead})
+        print_json({**vars(found), "overhead": found.overhead})
         return
     print(table(_rows(found.parts, shutil.get_terminal_size().columns)))
     step = f"A step of {found.examples_per_step:.0f} examples takes {found.plain_ms:.2f} ms"

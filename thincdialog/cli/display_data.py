@@ -4,8 +4,7 @@ import argparse
 from typing import Any, Dict, List
 
 from .arguments import CONFIG, JSONL, MAX_LEN, argument, common, count, split
-from .json_output import print_json
-from .output import coloured, messages, shorten
+from .output import coloured, messages, print_json, shorten
 
 EXAMPLES = [
     "display-data quickstart.cfg",
@@ -19,7 +18,7 @@ HIDDEN = ("id", "context", "episode_done")
 
 ARGUMENTS = [
     CONFIG,
-    argument("-n --num-examples N", "examples to show, 0 for all (default: 10)", count, 10),
+    argument("-n --num-examples N", "examples to show, 0 for all", count, 10),
     split("train"),
     argument("--shuffle", "show the examples in training order"),
     argument("--tokens", "show the tokens of each text"),

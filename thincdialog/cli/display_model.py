@@ -4,8 +4,7 @@ import argparse
 
 from .arguments import GPU, JSONL, MAX_LEN, MODEL, argument, common, count, split
 from .exchanges import show_exchanges
-from .json_output import print_json
-from .output import messages
+from .output import messages, print_json
 
 EXAMPLES = [
     "display-model output/quickstart/model-best",
@@ -15,7 +14,7 @@ EXAMPLES = [
 
 ARGUMENTS = [
     MODEL,
-    argument("-n --num-conversations N", "conversations to show (default: 5)", count, 5),
+    argument("-n --num-conversations N", "conversations to show", count, 5),
     split("test"),
     MAX_LEN,
     JSONL,

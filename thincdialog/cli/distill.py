@@ -19,9 +19,9 @@ ARGUMENTS = [
     argument("--texts FILE", "file, folder, or pattern in quotes, as predict reads it",
              required=True),
     argument("-o --output FOLDER", "folder for the table", required=True),
-    argument("--width N", "numbers in each vector (default: 256)", int, 256),
+    argument("--width N", "numbers in each vector", int, 256),
     INPUT_FORMAT,
-    argument("--text-field NAME", "field or column of the text (default: text)", default="text"),
+    argument("--text-field NAME", "field or column of the text", default="text"),
 ]  # fmt: skip
 
 

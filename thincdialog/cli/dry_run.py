@@ -1,11 +1,9 @@
 """``train --dry-run``: show the results of a dry run."""
 
 import argparse
-from dataclasses import asdict
 from typing import Any, Dict, Optional
 
-from .json_output import print_json
-from .output import Messages, table
+from .output import Messages, print_json, table
 
 
 def run_dry(arguments: argparse.Namespace, options: Dict[str, Any]) -> None:
@@ -18,7 +16,7 @@ def run_dry(arguments: argparse.Namespace, options: Dict[str, Any]) -> None:
 
     found = dry_run(arguments.config, **options)
     if arguments.json:
-        print_json(asdict(found))
+        print_json(found)
         return
     print(table(split_counts(found)))
     if found.n_parameters:

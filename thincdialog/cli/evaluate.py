@@ -6,12 +6,21 @@ from typing import Any, Dict, TextIO
 
 from ..errors import DialogError, OutputError
 from ..files.saved_model import model_folder
-from .arguments import FORCE, GPU, MODEL, argument, common, count, json_file, resamples, split
+from .arguments import (
+    FORCE,
+    GPU,
+    MODEL,
+    argument,
+    common,
+    count,
+    json_file,
+    output_file,
+    resamples,
+    split,
+)
 from .classes import classes_as_json, show_classes
 from .coverage import show_coverage
-from .json_output import write_json
-from .output import messages, number_of, table
-from .writing import check_outputs
+from .output import messages, number_of, table, write_json
 
 EXAMPLES = [
     "evaluate output/quickstart",
@@ -31,18 +40,20 @@ ARGUMENTS = [
     MODEL,
     split("test"),
     json_file("all scores and intervals"),
-    argument(
+    output_file(
         "--predictions FILE",
         "write every example with the model's reply as JSON lines (- for stdout); needs no labels",
     ),
-    argument("--top N", "candidates per example in --predictions (default: 10)", count, 10),
+    argument("--top N", "candidates per example in --predictions", count, 10),
     argument("--per-class", "show precision, recall and F1 of each class"),
     argument("--confusion", "show the confusion matrix"),
-    argument(
+    output_file(
         "--confusion-png FILE", "draw the confusion matrix into a file (needs the extra plot)"
     ),
     argument("--coverage", "show the share of the texts that is answered at each precision"),
-    argument("--coverage-png FILE", "draw precision against that share into a file (extra plot)"),
+    output_file(
+        "--coverage-png FILE", "draw precision against that share into a file (extra plot)"
+    ),
     resamples(count),
     FORCE,
     GPU,
@@ -51,24 +62,22 @@ ARGUMENTS = [
 
 def run(arguments: argparse.Namespace) -> None:
     """Evaluate, and show or write all scores; with several tasks, show one row for each."""
-    from ..api import evaluate_in_detail
+    from ..api import evaluate_in_detail, write_predictions
     from ..evaluation.coverage import coverage
 
-    check_outputs(arguments, "json", "predictions", "confusion_png", "coverage_png")
     options = {"n_resamples": arguments.resamples, **common(arguments, "split")}
-    # Writing replies needs no labels.
-    labels_needed = not arguments.predictions
-    found = evaluate_in_detail(arguments.model, labels_needed=labels_needed, **options)
+    options["labels_needed"] = not arguments.predictions  # Writing replies needs no labels.
+    found = evaluate_in_detail(arguments.model, **options)
+    if arguments.predictions:
+        write_predictions(arguments.predictions, found.rows, found.metrics, arguments.top)
+        if arguments.predictions != "-":
+            messages.good(f"Wrote {arguments.predictions}")
     wants_classes = arguments.per_class or arguments.confusion or arguments.confusion_png
     if (arguments.confusion or arguments.confusion_png) and found.has_label_sets:
         text = "a confusion matrix needs one class per text, and this model predicts several"
         raise DialogError(f"{text} labels: use --per-class")
-    try:
-        matrix = found.confusion() if wants_classes else None
-        guesses = found.guesses() if arguments.coverage or arguments.coverage_png else None
-    except DialogError:
-        _write_replies(arguments, found)
-        raise
+    matrix = found.confusion() if wants_classes else None
+    guesses = found.guesses() if arguments.coverage or arguments.coverage_png else None
     # JSON has stdout for itself.
     stream = sys.stderr if "-" in (arguments.json, arguments.predictions) else sys.stdout
     for bad in found.bad_data:
@@ -85,7 +94,6 @@ def run(arguments: argparse.Namespace) -> None:
         show_coverage(facts["coverage"], stream)
     if arguments.json:
         write_json(arguments.json, {**found.as_json(), **facts})
-    _write_replies(arguments, found)
     if found.intervals and not arguments.overrides:  # Measured on the data of the model's config.
         _write_intervals(arguments.model, found)
     if matrix is not None and arguments.confusion_png:
@@ -98,15 +106,6 @@ def run(arguments: argparse.Namespace) -> None:
 
         draw_coverage(guesses, found.threshold, arguments.coverage_png)
         messages.good(f"Wrote {arguments.coverage_png}")
-
-
-def _write_replies(arguments: argparse.Namespace, found: Any) -> None:
-    from ..api import write_predictions
-
-    if arguments.predictions:
-        write_predictions(arguments.predictions, found.rows, found.metrics, arguments.top)
-        if arguments.predictions != "-":
-            messages.good(f"Wrote {arguments.predictions}")
 
 
 def _write_intervals(model: str, found: Any) -> None:

@@ -7,8 +7,7 @@ import re
 from typing import Any, Dict, Iterable, List, Tuple
 
 from .arguments import CODE, UsageError, argument, json_flag
-from .json_output import print_json
-from .output import messages, table
+from .output import messages, print_json, table
 
 EXAMPLES = [
     "find-function thincdialog.Ranker.v1",

@@ -1,12 +1,9 @@
 """``find-lr``: find a learning rate with a short training in which the rate rises."""
 
 import argparse
-import dataclasses
 
-from .arguments import FORCE, argument, common, trial
-from .json_output import print_json
-from .output import can_show, messages, table
-from .writing import check_outputs
+from .arguments import FORCE, argument, common, output_file, trial
+from .output import can_show, messages, print_json, table
 
 EXAMPLES = [
     "find-lr quickstart.cfg",
@@ -21,9 +18,9 @@ a tenth of the rate at which it grows again or diverges. Writes only the picture
 you ask for one. Method: Smith 2017, https://arxiv.org/abs/1506.01186"""
 
 ARGUMENTS = [
-    argument("--start RATE", "learning rate of the first step (default: 1e-6)", float, 1e-6),
-    argument("--end RATE", "learning rate of the last step (default: 1.0)", float, 1.0),
-    argument("--png FILE", "draw the curve into a .png or .svg file"),
+    argument("--start RATE", "learning rate of the first step", float, 1e-6),
+    argument("--end RATE", "learning rate of the last step", float, 1.0),
+    output_file("--png FILE", "draw the curve into a .png or .svg file"),
     FORCE,
     *trial("number of steps", 100),
 ]
@@ -34,10 +31,9 @@ def run(arguments: argparse.Namespace) -> None:
     from ..api import find_lr
     from ..plotting.learn_rates import curve_rows, save_picture, terminal_curve
 
-    check_outputs(arguments, "png")
     found = find_lr(arguments.config, **common(arguments, "start", "end", "steps"))
     if arguments.json:
-        print_json(dataclasses.asdict(found))
+        print_json(found)
     else:
         has_dots = can_show("\u28ff")
         curve = terminal_curve(found) if len(found.losses) > 2 and has_dots else None

@@ -3,12 +3,11 @@
 import argparse
 import platform
 from importlib import metadata
-from typing import Any, Dict, List
+from typing import Any, Dict
 
 from .. import __version__
 from .arguments import argument, json_flag
-from .json_output import print_json
-from .output import messages, number_of, table
+from .output import messages, number_of, print_json, table
 
 EXAMPLES = ["info", "info --markdown", "info --json", "info output/quickstart/model-best"]
 
@@ -24,13 +23,15 @@ ARGUMENTS = [
 def run(arguments: argparse.Namespace) -> None:
     """Show versions, or the facts of a saved model."""
     from ..files.saved_model import look_again, model_folder, read_meta
+    from ..loggers.values import leaves
 
     model = arguments.model
     facts = _of_installation()
     if model:
         facts = look_again(model, lambda: read_meta(model_folder(model)))
     # Checksums are for programs, so only --json has them.
-    rows = _flatten({name: value for name, value in facts.items() if name != "files"}, "")
+    shown = leaves({name: value for name, value in facts.items() if name != "files"})
+    rows = [[name, number_of(name, x) if isinstance(x, float) else str(x)] for name, x in shown]
     if arguments.json:
         print_json(facts)
     elif arguments.markdown:
@@ -55,10 +56,3 @@ def _of_installation() -> Dict[str, Any]:
             if name in PACKAGES:
                 facts[name] = "not installed"
     return facts
-
-
-def _flatten(value: Any, name: str) -> List[List[str]]:
-    if not isinstance(value, dict):
-        return [[name, number_of(name, value) if isinstance(value, float) else str(value)]]
-    parts = (_flatten(part, f"{name}.{key}" if name else key) for key, part in value.items())
-    return [row for rows in parts for row in rows]

@@ -6,9 +6,7 @@ from pathlib import Path
 from typing import Iterable
 
 from .arguments import UsageError, argument, command_line, json_flag
-from .json_output import print_json
-from .output import messages, table
-from .writing import write_text
+from .output import messages, print_json, table, write_text
 
 EXAMPLES = [
     "init config --list",

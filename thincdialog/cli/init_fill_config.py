@@ -4,8 +4,7 @@ import argparse
 import difflib
 
 from .arguments import CONFIG, argument
-from .output import coloured, messages
-from .writing import write_text
+from .output import coloured, messages, write_text
 
 EXAMPLES = [
     "init fill-config quickstart.cfg full.cfg",

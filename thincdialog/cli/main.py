@@ -16,6 +16,7 @@ from .arguments import COMMON, UsageError, declare
 from .completion import DEFAULTS, complete, settings_in
 from .output import messages
 from .overrides import ENVIRONMENT, environment_overrides, split_overrides
+from .writing import check_outputs
 
 INTERRUPTED = 130
 TRACEBACK = "THINCDIALOG_TRACEBACK"
@@ -194,11 +195,11 @@ def _run(words: List[str]) -> int:
             if setting not in overrides:
                 messages.info(f"{ENVIRONMENT} sets --{setting} {value}")
         parsed.overrides = {**from_environment, **overrides}
-        with allowing(parsed.allow_pickle):
-            return _module(name).run(parsed) or 0
-    if overrides:
+    elif overrides:
         parser.error(f"--{next(iter(overrides))}: this command does not accept settings")
-    return _module(name).run(parsed) or 0
+    check_outputs(parsed, [each.dest for each in parser._actions if getattr(each, "writes", False)])
+    with allowing(getattr(parsed, "allow_pickle", False)):
+        return _module(name).run(parsed) or 0
 
 
 def make_parser(name: str) -> argparse.ArgumentParser:

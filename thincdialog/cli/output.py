@@ -1,14 +1,19 @@
-"""Output of the command line: messages on stderr, tables for stdout.
+"""Output of the command line: messages on stderr, tables and JSON on stdout or in a file.
 
 Colour is used only on a terminal that supports it, and never if NO_COLOR is set.
 """
 
+import codecs
+import json
 import os
+import re
 import sys
 import unicodedata
 from contextlib import suppress
 from functools import partialmethod
 from typing import Any, Optional, Sequence, TextIO
+
+from ..formats.output_file import open_output
 
 # Sign, its replacement on terminals without that character, and the ANSI code of its colour.
 _SIGNS = {
@@ -149,3 +154,49 @@ def shorten(text: str, limit: int) -> str:
     """Put a text on one line, and cut it to ``limit`` characters; 0 for no limit."""
     text = text.replace("\n", "\\n").replace("\t", "\\t")
     return text if limit <= 0 or len(text) <= limit else text[: max(limit - 3, 1)] + "..."
+
+
+def print_json(value: Any, indent: Optional[int] = 2) -> None:
+    """Print a value as standard JSON, in which numbers that are not finite are null.
+
+    value (Any): A JSON value; arrays in it become lists, and dataclasses objects.
+    indent (Optional[int]): Number of spaces to indent; None for one line.
+    """
+    from ..loggers.row_file import finite
+
+    def plain(value: Any) -> Any:
+        if hasattr(value, "__dataclass_fields__"):
+            return finite(vars(value))
+        return value.tolist() if hasattr(value, "tolist") else str(value)
+
+    text = json.dumps(finite(value), indent=indent, ensure_ascii=False, default=plain)
+    print(for_stdout(text))
+
+
+def for_stdout(text: str) -> str:
+    """Make JSON text fit stdout: if its encoding is not UTF-8, escape characters beyond ASCII."""
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    if codecs.lookup(encoding).name == "utf-8":
+        return text
+    return re.sub(r"[^\x00-\x7f]", lambda letter: json.dumps(letter[0])[1:-1], text)
+
+
+def write_json(path: str, value: Any) -> None:
+    """Write a value as JSON into a file, or to stdout if the path is "-"."""
+    from ..loggers.row_file import finite
+
+    write_text(path, json.dumps(finite(value), indent=2) + "\n", force=True)
+    if path != "-":
+        messages.good(f"Wrote {path}")
+
+
+def write_text(output: str, text: str, force: bool) -> None:
+    """Write a text to a file, or to stdout if the path is "-".
+
+    RAISES (OutputError): If the file exists and ``force`` is not set, or if it cannot be written.
+    """
+    if output == "-":
+        sys.stdout.write(text)
+        return
+    with open_output(output, force) as write_line:
+        write_line(text.removesuffix("\n"))

@@ -4,9 +4,8 @@ import argparse
 import shutil
 import sys
 
-from .arguments import FORCE, argument, listed
+from .arguments import FORCE, argument, listed, output_file
 from .output import can_show, has_colour, messages
-from .writing import check_outputs
 
 EXAMPLES = [
     "plot output/quickstart",
@@ -19,10 +18,10 @@ WIDEST = 100
 ARGUMENTS = [
     argument("RUN...", "output folder of a training run, or its log.jsonl", dest="runs"),
     argument("--metrics A,B", "metrics to show (default: the loss and the score)", listed),
-    argument("--against", "unit of the x axis (default: step)", default="step",
+    argument("--against", "unit of the x axis", default="step",
              choices=("step", "epoch", "examples", "seconds")),
-    argument("--png FILE", "write a PNG picture instead of drawing on the terminal"),
-    argument("--svg FILE", "write an SVG picture instead of drawing on the terminal"),
+    output_file("--png FILE", "write a PNG picture instead of drawing on the terminal"),
+    output_file("--svg FILE", "write an SVG picture instead of drawing on the terminal"),
     FORCE,
 ]  # fmt: skip
 
@@ -33,7 +32,6 @@ def run(arguments: argparse.Namespace) -> None:
     from ..runs.find_runs import lost_rows
 
     files = [path for path in (arguments.png, arguments.svg) if path]
-    check_outputs(arguments, "png", "svg")
     text = plot(
         arguments.runs,
         metrics=arguments.metrics or None,

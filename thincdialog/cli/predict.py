@@ -3,10 +3,18 @@
 import argparse
 import sys
 
-from .arguments import GPU, INPUT_FORMAT, INPUT_TEXT, MODEL, THRESHOLD, argument, common, positive
-from .json_output import for_stdout
-from .output import counted, messages
-from .writing import check_outputs
+from .arguments import (
+    GPU,
+    INPUT_FORMAT,
+    INPUT_TEXT,
+    MODEL,
+    THRESHOLD,
+    argument,
+    common,
+    output_file,
+    positive,
+)
+from .output import counted, for_stdout, messages
 
 EXAMPLES = [
     "predict output/intent/model-best tickets.csv --text-field body -o answered.csv",
@@ -27,9 +35,9 @@ ARGUMENTS = [
     MODEL,
     argument("FILE", "input file, folder, or pattern in quotes; files may be gzipped or "
              "zipped; - for stdin"),
-    argument("-o --output FILE", "output file: .csv, .tsv or .jsonl; NAME.gz is gzip-compressed "
-             "(default: stdout)"),
-    argument("--top N", "candidates or classes to write, best first (default: 1)", positive, 1),
+    output_file("-o --output FILE", "output file: .csv, .tsv or .jsonl; NAME.gz is gzip-compressed "
+                "(default: stdout)"),
+    argument("--top N", "candidates or classes to write, best first", positive, 1),
     THRESHOLD,
     INPUT_FORMAT,
     argument("--text-field NAME", "field or column of the text (default: as in the training data)"),
@@ -50,7 +58,6 @@ def run(arguments: argparse.Namespace) -> int:
     from ..api import predict
     from ..formats.output_file import open_output
 
-    check_outputs(arguments, "output")
     names = ("format", "text_field", "label_speaker", "system_turns", "columns", "delimiter")
     options = common(arguments, "top", "threshold", "prefix", "encoding", *names)
     options.update(on_error=lambda error: messages.fail(str(error)), output=arguments.output)

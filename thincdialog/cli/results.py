@@ -5,13 +5,11 @@ import csv
 import difflib
 import shutil
 import sys
-from dataclasses import asdict
 from typing import Any, Dict, List, Optional, Sequence
 
 from ..errors import DialogError
 from .arguments import argument, json_flag, listed
-from .json_output import print_json
-from .output import messages, shorten, table
+from .output import messages, print_json, shorten, table
 
 EXAMPLES = [
     "results output/*",
@@ -54,7 +52,7 @@ def run(arguments: argparse.Namespace) -> None:
         rows = [{**_plain(each.config), **row} for each, row in zip(found, rows)]
         rows = [{name: row.get(name) for name in names} for row in rows]
     if arguments.json:
-        print_json(rows if arguments.columns else [asdict(result) for result in found])
+        print_json(rows if arguments.columns else found)
     elif arguments.csv:
         writer = csv.DictWriter(sys.stdout, names, lineterminator="\n")
         writer.writeheader()

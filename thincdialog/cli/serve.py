@@ -2,7 +2,7 @@
 
 import argparse
 
-from .arguments import GPU, LOG, THRESHOLD, argument, common, count, named, positive
+from .arguments import GPU, LOG, THRESHOLD, argument, common, named, number, positive
 from .output import messages
 
 EXAMPLES = [
@@ -26,18 +26,11 @@ LIMITS = {
 }
 
 
-def _port(text: str) -> int:
-    number = count(text)
-    if number > 65_535:
-        raise argparse.ArgumentTypeError(f"should be 65535 or less, got {number}")
-    return number
-
-
 ARGUMENTS = [
     argument("MODEL...", "folders of saved models or runs; NAME=FOLDER names one", dest="models"),
-    argument("--host HOST", "address to listen on (default: 127.0.0.1)", default="127.0.0.1"),
-    argument("--port N", "port to listen on, 0 for a free one (default: 8000)", _port, 8000),
-    argument("--workers N", "processes, each with its own models (default: 1)", positive, 1),
+    argument("--host HOST", "address to listen on", default="127.0.0.1"),
+    argument("--port N", "port to listen on, 0 for a free one", number(int, 0, 65_535), 8000),
+    argument("--workers N", "processes, each with its own models", positive, 1),
     THRESHOLD,
     argument("--api-key-file FILE", "file of keys, one per line; a request must have one of them"),
     argument("--cors ORIGIN", "origin of web pages that may use the server, * for all; repeat it "

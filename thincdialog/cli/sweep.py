@@ -1,12 +1,10 @@
 """``sweep``: train with many settings, and compare the runs."""
 
 import argparse
-from dataclasses import asdict
 from typing import Any, Dict, List
 
 from .arguments import CONFIG, GPU, UsageError, argument, common, count, json_flag
-from .json_output import print_json
-from .output import messages, table
+from .output import messages, print_json, table
 from .results import result_rows
 from .train import train_command
 
@@ -37,7 +35,7 @@ ARGUMENTS = [
              action="append", required=True),
     argument("-o --output FOLDER", "output folder; each run gets a subfolder", required=True),
     argument("--random N", "number of random combinations (default: all combinations)", count, 0),
-    argument("--seed N", "seed for --random (default: 0)", count, 0),
+    argument("--seed N", "seed for --random", count, 0),
     argument("--retry", "retry runs that failed before"),
     json_flag("runs and results"),
     GPU,
@@ -56,9 +54,9 @@ def run(arguments: argparse.Namespace) -> int:
         messages.warn("Interrupted; run the same command again to resume the unfinished runs")
         return int(getattr(interrupt, "exit_code", 130))
     if arguments.json:
-        facts = {name: list(map(asdict, getattr(found, name))) for name in ("runs", "results")}
         best = None if found.best is None else found.best.name
-        print_json({"output": str(found.output), "best": best, **facts})
+        facts = {"output": found.output, "best": best, "runs": found.runs, "results": found.results}
+        print_json(facts)
     elif found.results:
         print("\n" + table(result_rows(found.results, list(found.results[0].settings))))
     for failed in found.runs:

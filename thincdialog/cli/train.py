@@ -3,16 +3,14 @@
 import argparse
 import json
 import sys
-from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Dict, List
 
 from .arguments import CONFIG, GPU, UsageError, argument, command_line, common, with_code
 from .dry_run import run_dry
 from .exchanges import show_exchanges
-from .json_output import print_json
 from .last_lines import last_lines
-from .output import Messages, NoTerminal, table
+from .output import Messages, NoTerminal, print_json, table
 
 EXAMPLES = [
     "train quickstart.cfg --output output/quickstart",
@@ -76,7 +74,7 @@ def run(arguments: argparse.Namespace) -> int:
         return getattr(interrupt, "exit_code", 130)
     if arguments.json:
         samples = [[{"message": m, "reply": r} for m, r in talk] for talk in result.samples]
-        print_json({**asdict(replace(result, samples=[])), "samples": samples})
+        print_json({**vars(result), "samples": samples})
     else:
         show_result(result)
     if result.output is not None:
