@@ -2,7 +2,8 @@
 
 import argparse
 import sys
-from typing import Any, Dict, TextIO
+from math import isnan
+from typing import Any, Dict, List, TextIO
 
 from ..errors import DialogError, OutputError
 from ..files.saved_model import model_folder
@@ -19,7 +20,6 @@ from .arguments import (
     split,
 )
 from .classes import classes_as_json, show_classes
-from .coverage import show_coverage
 from .output import messages, number_of, table, write_json
 
 EXAMPLES = [
@@ -91,7 +91,7 @@ def run(arguments: argparse.Namespace) -> None:
     facts = classes_as_json(matrix, arguments.per_class, arguments.confusion)
     if guesses is not None and arguments.coverage:
         facts["coverage"] = coverage(guesses, found.threshold)
-        show_coverage(facts["coverage"], stream)
+        _show_coverage(facts["coverage"], stream)
     if arguments.json:
         write_json(arguments.json, {**found.as_json(), **facts})
     if found.intervals and not arguments.overrides:  # Measured on the data of the model's config.
@@ -155,3 +155,33 @@ def about_intervals(found: Any) -> str:
     """Describe the intervals in one line."""
     times = f"{found.n_resamples:,} times"
     return f"95 % intervals: bootstrap, {found.n_drawn:,} {found.drawn} drawn {times}"
+
+
+def _show_coverage(found: Any, stream: TextIO) -> None:
+    """Print a row for each precision and for the model's threshold; then, if there are texts out of
+    scope, the fraction of these that the model finds.
+
+    found (Dict[str, Optional[Dict[str, Any]]]): Result of ``coverage``.
+    stream (TextIO): Stream to print to.
+    """
+    rows = [["precision", "threshold", "answered", "95 % interval", "right of these", "interval"]]
+    for name, row in found.items():
+        cells = ["not reached", *[""] * 4]
+        if row is not None:
+            cells = [f"{row['threshold']:.6g}", *_share(row["answered"]), *_share(row["precision"])]
+        rows.append([name, *cells])
+    stream.write(f"\n{table(rows)}\n")
+    own = found["model"]
+    if not isnan(own["out-of-scope recall"][0]):
+        rows = [[f"at {own['threshold']:.6g}", "share", "95 % interval"]]
+        measured = (name for name in list(own)[3:-1] if not isnan(own[name][0]))
+        rows += [[name, *_share(own[name])] for name in measured]
+        if not isnan(own["AUROC"]):
+            rows.append(["AUROC", f"{own['AUROC']:.4f}", ""])
+        stream.write(f"\n{table(rows)}\n")
+
+
+def _share(share: Any) -> List[str]:
+    if isnan(share[0]):  # The share of no texts.
+        return ["-", ""]
+    return [f"{share[0]:.4f}", f"{share[1]:.4f} to {share[2]:.4f}"]

@@ -5,7 +5,7 @@ import csv
 import difflib
 import shutil
 import sys
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, List, Sequence
 
 from ..errors import DialogError
 from .arguments import argument, json_flag, listed
@@ -22,7 +22,7 @@ EXAMPLES = [
 MIN_SETTINGS, MAX_SETTINGS, MAX_LETTERS, MAX_NAMED = 3, 6, 24, 5
 # Format of the numbers in a column, by its name.
 FORMS = {"best step": ",", "epochs": ".2f", "seconds": ",.0f", "parameters": ","}
-# Format of a float in a column of --columns.
+# Format of other floats.
 PLACES = ".4f"
 
 ARGUMENTS = [
@@ -40,6 +40,7 @@ def run(arguments: argparse.Namespace) -> None:
     """Print the table, the best run first."""
     from ..api import results
     from ..runs.find_runs import lost_rows
+    from ..runs.run_table import plain_text
 
     found = results(arguments.runs)
     for line in lost_rows(arguments.runs):
@@ -49,7 +50,8 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.columns:
         equal = dict.fromkeys(name for each in found for name in each.config if name not in names)
         names = [_column(name, names, list(equal)) for name in arguments.columns]
-        rows = [{**_plain(each.config), **row} for each, row in zip(found, rows)]
+        for each, row in zip(found, rows):
+            row.update({k: plain_text(raw) for k, raw in each.config.items() if k not in row})
         rows = [{name: row.get(name) for name in names} for row in rows]
     if arguments.json:
         print_json(rows if arguments.columns else found)
@@ -62,12 +64,6 @@ def run(arguments: argparse.Namespace) -> None:
         print(table([arguments.columns, *cells], n_left=int(names[0] == "name")))
     else:
         _show(found)
-
-
-def _plain(config: Dict[str, str]) -> Dict[str, str]:
-    from ..runs.run_table import plain_text
-
-    return {name: plain_text(raw) for name, raw in config.items()}
 
 
 def _column(name: str, names: List[str], equal: List[str]) -> str:
@@ -121,6 +117,7 @@ def result_rows(
     facts (Sequence[str]): Keys of ``FORMS`` that get a column.
     """
     from ..metrics.usual import is_added
+    from ..runs.run_table import plain_text
     from ..runs.sweep_values import short_name
 
     metrics = list(dict.fromkeys(result.score_name for result in found if result.score_name))
@@ -133,17 +130,18 @@ def result_rows(
     if len({each.task for each in found}) > 1:
         columns["task"] = [each.task or "-" for each in found]
     for setting in settings:
-        cells = [_setting(each.settings[setting]) for each in found]
+        raws = [each.settings[setting] for each in found]
+        cells = [_cell(None if raw is None else plain_text(raw)) for raw in raws]
         columns[short_name(setting, settings, taken)] = cells
     if not one_metric:
         columns["score"] = [each.score_name or "-" for each in found]
-    columns[dev] = [_number(each.score, ".4f") for each in found]
-    columns[test] = [_number(each.test, ".4f") for each in found]
+    columns[dev] = [_cell(each.score, PLACES) for each in found]
+    columns[test] = [_cell(each.test, PLACES) for each in found]
     for split in ("dev", "test"):
         reports = [each.scores.get(split, {}) for each in found]
         for name in dict.fromkeys(name for report in reports for name in report):
             if is_added(name) and "/" not in name and name not in metrics:
-                columns[f"{name} {split}"] = [_number(each.get(name), ".4f") for each in reports]
+                columns[f"{name} {split}"] = [_cell(each.get(name), PLACES) for each in reports]
     for name in facts:
         columns[name] = [_fact(each, name) for each in found]
     return [list(columns), *map(list, zip(*columns.values()))]
@@ -151,7 +149,7 @@ def result_rows(
 
 def _fact(result: Any, name: str) -> str:
     attribute = "n_parameters" if name == "parameters" else name.replace(" ", "_")
-    return _number(getattr(result, attribute), FORMS[name])
+    return _cell(getattr(result, attribute), FORMS[name])
 
 
 def _differences(settings: List[str]) -> str:
@@ -164,17 +162,10 @@ def _differences(settings: List[str]) -> str:
     return f"The runs also differ in {where} (choose with --columns, or show all with --csv)"
 
 
-def _setting(raw: Optional[str]) -> str:
-    from ..runs.run_table import plain_text
-
-    return "-" if raw is None else shorten(plain_text(raw), MAX_LETTERS)
-
-
-def _cell(value: Any) -> str:
-    if isinstance(value, float):
-        return format(value, PLACES)
-    return "-" if value is None else shorten(str(value), MAX_LETTERS)
-
-
-def _number(value: Optional[float], form: str) -> str:
-    return "-" if value is None else format(value, form)
+def _cell(value: Any, form: str = "") -> str:
+    """Format the value of a cell; ``form`` is the format of a number."""
+    if value is None:
+        return "-"
+    if form or isinstance(value, float):
+        return format(value, form or PLACES)
+    return shorten(str(value), MAX_LETTERS)
