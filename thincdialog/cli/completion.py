@@ -39,7 +39,7 @@ def complete(output: Optional[TextIO] = None) -> None:
     """
     import argcomplete
 
-    from .main import COMMANDS, GROUPS, make_parser
+    from .main import COMMANDS, make_parser
 
     settings = argparse.ArgumentParser(add_help=False)
     for name in dict.fromkeys(_settings(os.environ["COMP_LINE"])):
@@ -47,11 +47,13 @@ def complete(output: Optional[TextIO] = None) -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--version", action="store_true")
     commands = parser.add_subparsers()
-    groups = {name: commands.add_parser(name).add_subparsers() for name in GROUPS}
+    groups = {"": commands}
     for name, command in COMMANDS.items():
         group, _, word = name.rpartition(" ")
+        if group not in groups:
+            groups[group] = commands.add_parser(group).add_subparsers()
         parents = [make_parser(name), *([settings] if command.takes_overrides else [])]
-        groups.get(group, commands).add_parser(
+        groups[group].add_parser(
             word, parents=parents, aliases=command.aliases, help=command.about, add_help=False
         )
     argcomplete.autocomplete(

@@ -4,7 +4,7 @@ import argparse
 import difflib
 import inspect
 import re
-from typing import Any, Dict, Iterable, List, Tuple
+from typing import Any, Dict, Iterable, List, Mapping, Tuple
 
 from .arguments import CODE, UsageError, argument, json_flag
 from .output import messages, print_json, table
@@ -37,6 +37,7 @@ ARGUMENTS = [
 def run(arguments: argparse.Namespace) -> int:
     """Show a function, or list a registry."""
     from ..config import load_code
+    from ..config.suggestions import close_functions
     from ..registry import registry
 
     registry.ensure_populated()
@@ -48,7 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
             hint = f"did you mean '{close[0]}'?" if close else f"there are: {', '.join(known)}"
             raise UsageError(f"there is no registry '{name}' - {hint}")
     if arguments.list is not None:
-        header, *rows = _list(arguments.list)
+        header, *rows = _list_functions(known, arguments.list) if arguments.list else _count(known)
         if arguments.json:
             print_json([dict(zip(header, row)) for row in rows])
         else:
@@ -57,19 +58,28 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     if arguments.name is None:
         raise UsageError("find-function needs NAME, or --list REGISTRY")
-    registries = [arguments.registry] if arguments.registry else list(known)
-    return _show(arguments.name, registries, arguments.json)
+    searched = [arguments.registry] if arguments.registry else list(known)
+    found = [_describe(each, arguments.name) for each in searched if arguments.name in known[each]]
+    if arguments.json:
+        print_json([facts for facts, _ in found])
+    else:
+        print(*(text for _, text in found), sep="", end="")
+    if not found:
+        names = sorted({name for each in searched for name in known[each].get_all()})
+        close = close_functions(arguments.name, names, 3)
+        hint = f"did you mean {' or '.join(close)}?" if close else "see --list"
+        messages.fail(f"there is no registered function '{arguments.name}' - {hint}")
+    return 0 if found else 1
 
 
-def _list(registry_name: str) -> List[List[Any]]:
-    """Return the header and rows of the list."""
+def _count(known: Mapping[str, Any]) -> List[List[Any]]:
+    counts = [[name, len(functions.get_all())] for name, functions in sorted(known.items())]
+    return [["registry", "functions"], *counts]
+
+
+def _list_functions(known: Mapping[str, Any], registry_name: str) -> List[List[Any]]:
     from ..config.functions import describe_function
-    from ..registry import registry
 
-    known = registry.all_registries()
-    if not registry_name:
-        counts = [[name, len(value.get_all())] for name, value in sorted(known.items())]
-        return [["registry", "functions"], *counts]
     rows = []
     for name in sorted(known[registry_name].get_all()):
         info = describe_function(registry_name, name)
@@ -77,25 +87,6 @@ def _list(registry_name: str) -> List[List[Any]]:
         # Show only the first sentence.
         rows.append([name, info.where, re.split(r"(?<=\.) (?=[A-Z])", about)[0]])
     return [["name", "file", "what it does"], *rows]
-
-
-def _show(name: str, registries: List[str], as_json: bool) -> int:
-    from ..config.suggestions import close_functions
-    from ..registry import registry
-
-    known = registry.all_registries()
-    found = [_describe(each, name) for each in registries if name in known[each]]
-    if as_json:
-        print_json([facts for facts, _ in found])
-    else:
-        print(*(text for _, text in found), sep="", end="")
-    if found:
-        return 0
-    names = {other for each in registries for other in known[each].get_all()}
-    close = close_functions(name, sorted(names), 3)
-    hint = f"did you mean {' or '.join(close)}?" if close else "see --list"
-    messages.fail(f"there is no registered function '{name}' - {hint}")
-    return 1
 
 
 def _describe(registry_name: str, name: str) -> Tuple[Dict[str, Any], str]:

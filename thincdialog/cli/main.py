@@ -79,7 +79,8 @@ PARLAIS = {
     **dict.fromkeys(("eps", "num_epochs"), "--training.max_epochs N"),
     **dict.fromkeys(("lr", "learningrate"), "--training.optimizer.learn_rate X"),
 }
-GROUPS = sorted({name.split()[0] for name in COMMANDS if " " in name})
+# Names of commands, and their aliases, to names.
+NAMES = {alias: name for name in COMMANDS for alias in (name, *COMMANDS[name].aliases)}
 
 
 def main(arguments: Optional[List[str]] = None) -> int:
@@ -233,21 +234,18 @@ def _module(name: str) -> Any:
 
 def _find_command(words: List[str]) -> Tuple[str, List[str]]:
     """Return the command's name, and the words after it."""
+    for n_words in (1, 2):
+        name = " ".join(words[:n_words]).replace("_", "-")
+        if name in NAMES:
+            return NAMES[name], words[n_words:]
     first = words[0]
-    if first in GROUPS:
-        inside = [name for name in COMMANDS if name.startswith(f"{first} ")]
-        if len(words) > 1 and f"{first} {words[1]}" in inside:
-            return f"{first} {words[1]}", words[2:]
+    if inside := [name for name in COMMANDS if name.startswith(f"{first} ")]:
         if "-h" in words or "--help" in words:
             print(_overview(inside))
             raise SystemExit(0)
         raise UsageError(f"'{first}' needs one of: {', '.join(n.split()[1] for n in inside)}")
-    for name, command in COMMANDS.items():
-        if first == name or first in command.aliases or first.replace("_", "-") == name:
-            return name, words[1:]
-    known = [*COMMANDS, *(alias for command in COMMANDS.values() for alias in command.aliases)]
     # The cutoff keeps "export" from matching "plot".
-    close = difflib.get_close_matches(first, known, 1, cutoff=0.65)
+    close = difflib.get_close_matches(first, NAMES, 1, cutoff=0.65)
     hint = f"did you mean '{close[0]}'?" if close else "see python -m thincdialog --help"
     raise UsageError(f"there is no command '{first}' - {hint}")
 

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import Any, Dict, List, Optional, Sequence, TextIO
+from typing import Any, Dict, List, Optional, Sequence, Set, TextIO
 
 import numpy as np
 from thinc.api import set_dropout_rate
@@ -109,7 +109,8 @@ def _learn(trial: Trial, batch: Batch, steps: int) -> Overfit:
     agent, parameters = trial.agent, trial.agent.parameters
     before = parameters.values.copy()
     first_score = _score(agent, batch)
-    has_gradient = _places(agent, before != before)
+    names = _names(agent, before == before)
+    has_gradient: Set[str] = set()
     losses: List[float] = []
     hints: List[str] = []
     n_steps = 0
@@ -117,8 +118,7 @@ def _learn(trial: Trial, batch: Batch, steps: int) -> Overfit:
         losses.append(_gather(agent, batch, trial.seed, 1))
         while n_steps < steps and losses[-1] > SMALL_LOSS:
             if n_steps < FIRST_STEPS:
-                for name, has_some in _places(agent, parameters.gradients != 0).items():
-                    has_gradient[name] |= has_some
+                has_gradient.update(_names(agent, parameters.gradients != 0))
             agent.update(trial.optimizer)
             n_steps += 1
             losses.append(_gather(agent, batch, trial.seed, n_steps + 1))
@@ -127,7 +127,7 @@ def _learn(trial: Trial, batch: Batch, steps: int) -> Overfit:
     except TrainingError:
         hints.append("Loss or gradient is not finite: lower the learning rate a lot.")
     agent.give_up()
-    changed = _places(agent, parameters.values != before)
+    changed = set(_names(agent, parameters.values != before))
     found = Overfit(
         examples=len(batch),
         labels=len(set(_wanted(agent, batch))),
@@ -137,27 +137,23 @@ def _learn(trial: Trial, batch: Batch, steps: int) -> Overfit:
         last_score=_score(agent, batch),
         best_possible=_best_possible(agent, batch),
         # Some agents update weights without keeping a gradient.
-        without_gradient=[
-            name for name, has_some in has_gradient.items() if not (has_some or changed[name])
-        ],
-        unchanged=[name for name in changed if has_gradient[name] and not changed[name]],
+        without_gradient=[name for name in names if name not in has_gradient | changed],
+        unchanged=[name for name in names if name in has_gradient - changed],
         hints=hints,
     )
     hints += _hints(found, float(getattr(trial.optimizer, "learn_rate", 0.0)))
     return found
 
 
-def _places(agent: Any, flags: Any) -> Dict[str, bool]:
-    """Return for each parameter, by name, whether any of its flags is set."""
+def _names(agent: Any, flags: Any) -> List[str]:
+    """Return the names of the parameters that have a flag. Frozen parameters have none, and those
+    that are chosen on the dev data are left out."""
     names = node_names(agent.model)
-    return {
-        f"{slot.param} of {names[slot.node]}": bool(
-            flags[slot.offset : slot.offset + slot.size].any()
-        )
+    return [
+        f"{slot.param} of {names[slot.node]}"
         for slot in agent.parameters.slots
-        # Other parameters are frozen, or chosen on the dev data.
-        if slot.offset < len(flags) and slot.param != THRESHOLDS
-    }
+        if slot.param != THRESHOLDS and flags[slot.offset : slot.offset + slot.size].any()
+    ]
 
 
 def _gather(agent: Any, batch: Batch, seed: int, step: int) -> float:

@@ -117,17 +117,15 @@ def measure(trial: Trial, steps: int) -> Profile:
     """
     gathered = trial.steps()
     for _ in range(WARM_UP):
-        _step(trial, gathered)
+        _step(trial, gathered, None)
     stopwatch = Stopwatch()
     seconds = {True: 0.0, False: 0.0}
     examples = 0
     for number in range(2 * steps):
         is_measured = number % 2 == 1
         started = time.perf_counter()
-        if is_measured:
-            examples += _measured_step(trial, gathered, stopwatch)
-        else:
-            _step(trial, gathered)
+        n_examples = _step(trial, gathered, stopwatch if is_measured else None)
+        examples += n_examples * is_measured
         seconds[is_measured] += time.perf_counter() - started
     gathered.close()  # type: ignore[attr-defined]
     per_step = 1000 / steps
@@ -141,27 +139,21 @@ def measure(trial: Trial, steps: int) -> Profile:
     )
 
 
-def _step(trial: Trial, gathered: Iterator[bool]) -> None:
-    """Make a step without measuring."""
-    next(gathered)
-    trial.agent.update(trial.optimizer)
-    if _is_on_gpu(trial):
-        _wait(trial)
-
-
-def _measured_step(trial: Trial, gathered: Iterator[bool], stopwatch: Stopwatch) -> int:
-    """Make a step, and return its number of examples."""
+def _step(trial: Trial, gathered: Iterator[bool], stopwatch: Optional[Stopwatch]) -> int:
+    """Make a step, and return its number of examples. A stopwatch measures its parts."""
     agent: Any = trial.agent
     with ExitStack() as stack:
-        stack.enter_context(stopwatch.timing_nodes(trial.model, node_names(trial.model)))
-        stack.enter_context(stopwatch.timing_method(agent, "learn", LOSS))
-        for method in ENCODING if agent.needs_text else ():
-            stack.enter_context(stopwatch.timing_method(agent.text, method, TEXT))
-        stopwatch.time(DATA, next, gathered)
+        if stopwatch is not None:
+            stack.enter_context(stopwatch.timing_nodes(trial.model, node_names(trial.model)))
+            stack.enter_context(stopwatch.timing_method(agent, "learn", LOSS))
+            for method in ENCODING if agent.needs_text else ():
+                stack.enter_context(stopwatch.timing_method(agent.text, method, TEXT))
+        timed = (lambda name, do, *given: do(*given)) if stopwatch is None else stopwatch.time
+        timed(DATA, next, gathered)
         examples: int = agent.n_gathered
-        stopwatch.time(OPTIMIZER, agent.update, trial.optimizer)
+        timed(OPTIMIZER, agent.update, trial.optimizer)
         if _is_on_gpu(trial):
-            stopwatch.time(GPU, _wait, trial)
+            timed(GPU, _wait, trial)
     return examples
 
 
