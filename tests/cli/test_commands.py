@@ -129,8 +129,9 @@ def test_evaluate_shows_intervals_and_writes_predictions(run, tmp_path):
     code, out, err = run(f"evaluate {WEAK} {DATA} {files}")
     assert code == 0
     assert err == (
+        f"✔ Wrote {tmp_path}/weak.jsonl\n"
         "ℹ 95 % intervals: bootstrap, 30 examples drawn 1,000 times\n"
-        f"✔ Wrote {tmp_path}/s\n✔ Wrote {tmp_path}/weak.jsonl\n"
+        f"✔ Wrote {tmp_path}/s\n"
     )
     assert out.splitlines()[0].split() == ["metric", "test", "95", "%", "interval"]
     found = json.loads((tmp_path / "s").read_text())

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thincdialog.api import Agent
-from thincdialog.cli.coverage import show_coverage
+from thincdialog.cli.evaluate import show_coverage
 from thincdialog.evaluation.coverage import (
     Guesses,
     auroc,

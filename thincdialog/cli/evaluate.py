@@ -91,7 +91,7 @@ def run(arguments: argparse.Namespace) -> None:
     facts = classes_as_json(matrix, arguments.per_class, arguments.confusion)
     if guesses is not None and arguments.coverage:
         facts["coverage"] = coverage(guesses, found.threshold)
-        _show_coverage(facts["coverage"], stream)
+        show_coverage(facts["coverage"], stream)
     if arguments.json:
         write_json(arguments.json, {**found.as_json(), **facts})
     if found.intervals and not arguments.overrides:  # Measured on the data of the model's config.
@@ -157,7 +157,7 @@ def about_intervals(found: Any) -> str:
     return f"95 % intervals: bootstrap, {found.n_drawn:,} {found.drawn} drawn {times}"
 
 
-def _show_coverage(found: Any, stream: TextIO) -> None:
+def show_coverage(found: Any, stream: TextIO) -> None:
     """Print a row for each precision and for the model's threshold; then, if there are texts out of
     scope, the fraction of these that the model finds.
 
