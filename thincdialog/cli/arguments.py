@@ -3,7 +3,6 @@
 import argparse
 import shlex
 from contextlib import suppress
-from functools import partial
 from math import inf
 from typing import Any, Callable, Dict, Iterable, List, Optional
 
@@ -27,24 +26,24 @@ def argument(
     kind: Optional[Callable[[str], Any]] = None,
     default: Any = None,
     suggest: Optional[Callable[[], Iterable[str]]] = None,
-    writes: bool = False,
     **settings: Any,
 ) -> Argument:
     """Make an argument from its usage and help text.
 
-        "CONFIG"   "[MODEL]"   "RUN..."   "-F --force"   "-o --output FOLDER"   "--json [FILE]"
+        "CONFIG"   "[MODEL]"   "RUN..."   "-F --force"   "-o --output FOLDER"   "--json [>FILE]"
 
-    usage (str): Names and value. A value in brackets is optional, and a value with dots can be
-        repeated; an option without value or choices is a flag.
+    usage (str): Names and value. A value in brackets is optional, a value with dots can be
+        repeated, and one with ">" is a file that the command writes (see ``check_outputs``); an
+        option without value or choices is a flag.
     about (str): The help text; the default value is added to it.
     kind (Optional[Callable[[str], Any]]): Parses the value; if None, the value stays a string.
     default (Any): Value if the argument is missing.
     suggest (Optional[Callable[[], Iterable[str]]]): Returns completions for a shell.
-    writes (bool): Whether the value is a file that the command writes (see ``check_outputs``).
     **settings (Any): More arguments of ``add_argument``.
     """
     names = [word for word in usage.split() if word.startswith("-")]
     value = usage.removeprefix(" ".join(names)).strip()
+    writes, value = ">" in value, value.replace(">", "")
     name = value.strip("[].")
     if default not in (None, "", []) and "(default:" not in about:
         about += f" (default: {default})"
@@ -115,9 +114,6 @@ def letter(text: str) -> str:
     return text
 
 
-# Make an argument for a file that the command writes.
-output_file = partial(argument, writes=True)
-
 CONFIG = argument("CONFIG", "config file, for example quickstart.cfg")
 MODEL = argument("MODEL", "folder of a saved model, or of a run (its best model)")
 CODE = argument(
@@ -186,7 +182,7 @@ def json_flag(what: str) -> Argument:
 def json_file(what: str) -> Argument:
     """Make --json [FILE], which writes ``what``; the file is "-" if no name is given."""
     about = f"write {what} as JSON to FILE (default: stdout)"
-    return output_file("--json [FILE]", about, const="-")
+    return argument("--json [>FILE]", about, const="-")
 
 
 def trial(steps: str, default: int) -> List[Argument]:

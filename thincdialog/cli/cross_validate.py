@@ -4,7 +4,7 @@ import argparse
 from math import nan
 from typing import Any
 
-from .arguments import CONFIG, FORCE, GPU, argument, common, json_flag, number, output_file
+from .arguments import CONFIG, FORCE, GPU, argument, common, json_flag, number
 from .classes import class_rows, classes_as_json, pair_rows
 from .evaluate import of_classes
 from .output import counted, messages, number_of, print_json, table
@@ -33,7 +33,7 @@ ARGUMENTS = [
     CONFIG,
     argument("--folds N", "number of folds", number(int, 2), 5),
     argument("-j --jobs N", "folds to train at the same time", number(int, 1), 1),
-    output_file("--errors FILE", "write every wrong reply with its fold as CSV"),
+    argument("--errors >FILE", "write every wrong reply with its fold as CSV"),
     argument("-o --output FOLDER", "keep the models of the folds in FOLDER"),
     json_flag("the scores"),
     FORCE,

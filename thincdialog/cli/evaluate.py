@@ -7,18 +7,7 @@ from typing import Any, Dict, List, TextIO
 
 from ..errors import DialogError, OutputError
 from ..files.saved_model import model_folder
-from .arguments import (
-    FORCE,
-    GPU,
-    MODEL,
-    argument,
-    common,
-    count,
-    json_file,
-    output_file,
-    resamples,
-    split,
-)
+from .arguments import FORCE, GPU, MODEL, argument, common, count, json_file, resamples, split
 from .classes import classes_as_json, show_classes
 from .output import messages, number_of, table, write_json
 
@@ -40,20 +29,18 @@ ARGUMENTS = [
     MODEL,
     split("test"),
     json_file("all scores and intervals"),
-    output_file(
-        "--predictions FILE",
+    argument(
+        "--predictions >FILE",
         "write every example with the model's reply as JSON lines (- for stdout); needs no labels",
     ),
     argument("--top N", "candidates per example in --predictions", count, 10),
     argument("--per-class", "show precision, recall and F1 of each class"),
     argument("--confusion", "show the confusion matrix"),
-    output_file(
-        "--confusion-png FILE", "draw the confusion matrix into a file (needs the extra plot)"
+    argument(
+        "--confusion-png >FILE", "draw the confusion matrix into a file (needs the extra plot)"
     ),
     argument("--coverage", "show the share of the texts that is answered at each precision"),
-    output_file(
-        "--coverage-png FILE", "draw precision against that share into a file (extra plot)"
-    ),
+    argument("--coverage-png >FILE", "draw precision against that share into a file (extra plot)"),
     resamples(count),
     FORCE,
     GPU,

@@ -2,7 +2,7 @@
 
 import argparse
 
-from .arguments import FORCE, argument, common, output_file, trial
+from .arguments import FORCE, argument, common, trial
 from .output import can_show, messages, print_json, table
 
 EXAMPLES = [
@@ -20,7 +20,7 @@ you ask for one. Method: Smith 2017, https://arxiv.org/abs/1506.01186"""
 ARGUMENTS = [
     argument("--start RATE", "learning rate of the first step", float, 1e-6),
     argument("--end RATE", "learning rate of the last step", float, 1.0),
-    output_file("--png FILE", "draw the curve into a .png or .svg file"),
+    argument("--png >FILE", "draw the curve into a .png or .svg file"),
     FORCE,
     *trial("number of steps", 100),
 ]

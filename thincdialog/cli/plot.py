@@ -4,7 +4,7 @@ import argparse
 import shutil
 import sys
 
-from .arguments import FORCE, argument, listed, output_file
+from .arguments import FORCE, argument, listed
 from .output import can_show, has_colour, messages
 
 EXAMPLES = [
@@ -20,8 +20,8 @@ ARGUMENTS = [
     argument("--metrics A,B", "metrics to show (default: the loss and the score)", listed),
     argument("--against", "unit of the x axis", default="step",
              choices=("step", "epoch", "examples", "seconds")),
-    output_file("--png FILE", "write a PNG picture instead of drawing on the terminal"),
-    output_file("--svg FILE", "write an SVG picture instead of drawing on the terminal"),
+    argument("--png >FILE", "write a PNG picture instead of drawing on the terminal"),
+    argument("--svg >FILE", "write an SVG picture instead of drawing on the terminal"),
     FORCE,
 ]  # fmt: skip
 

@@ -3,17 +3,7 @@
 import argparse
 import sys
 
-from .arguments import (
-    GPU,
-    INPUT_FORMAT,
-    INPUT_TEXT,
-    MODEL,
-    THRESHOLD,
-    argument,
-    common,
-    output_file,
-    positive,
-)
+from .arguments import GPU, INPUT_FORMAT, INPUT_TEXT, MODEL, THRESHOLD, argument, common, positive
 from .output import counted, for_stdout, messages
 
 EXAMPLES = [
@@ -35,7 +25,7 @@ ARGUMENTS = [
     MODEL,
     argument("FILE", "input file, folder, or pattern in quotes; files may be gzipped or "
              "zipped; - for stdin"),
-    output_file("-o --output FILE", "output file: .csv, .tsv or .jsonl; NAME.gz is gzip-compressed "
+    argument("-o --output >FILE", "output file: .csv, .tsv or .jsonl; NAME.gz is gzip-compressed "
                 "(default: stdout)"),
     argument("--top N", "candidates or classes to write, best first", positive, 1),
     THRESHOLD,
