@@ -10,7 +10,7 @@ from ..evaluation.unreachable import Unreachable
 from ..formats.spellings import is_null_like
 from ..messages import Message
 from .data_lengths import LengthSurvey
-from .data_report import ExampleGroup, SkippedData, SplitReport
+from .data_report import ExampleGroup, Limits, SkippedData, SplitReport
 from .data_survey import FORMS, UNLABELLED, Survey
 from .near_duplicates import near_duplicates
 
@@ -25,7 +25,7 @@ def report_split(
     survey: Survey,
     train: Sequence[Survey],
     known_words: Container[str],
-    min_of_class: int,
+    limits: Limits,
     unreachable: Unreachable,
 ) -> SplitReport:
     """Make the report on a split.
@@ -34,7 +34,7 @@ def report_split(
     survey (Survey): Survey of the split.
     train (Sequence[Survey]): Surveys of the training data of all tasks.
     known_words (Container[str]): The words of the training data, or of the tokenizer's vocabulary.
-    min_of_class (int): Number of examples below which a class is rare.
+    limits (Limits): Their ``min_of_class`` decides which classes are rare.
     unreachable (Unreachable): Labels that the agent can never give.
     """
     data = survey.teacher.data[split]
@@ -87,8 +87,8 @@ def report_split(
     unknown = {word: n for word, n in survey.words.items() if word not in known_words}
     conversations = survey.prints("conversations")
     n_shared = len(repeats(conversations))
-    limits = {"contexts": reading.max_context, "labels": reading.max_label}
-    tokens = {name: survey.lengths[f"{name[:-1]} tokens"] for name in limits}
+    most = {"contexts": reading.max_context, "labels": reading.max_label}
+    tokens = {name: survey.lengths[f"{name[:-1]} tokens"] for name in most}
     return SplitReport(
         task=task,
         split=split,
@@ -99,8 +99,7 @@ def report_split(
             name: LengthSurvey.of(counts) for name, counts in survey.lengths.items() if counts
         },
         truncated={
-            name: sum(n for length, n in counts.items() if 0 < limits[name] < length)
-            / counts.total()
+            name: sum(n for length, n in counts.items() if 0 < most[name] < length) / counts.total()
             for name, counts in tokens.items()
             if counts
         },
@@ -112,7 +111,7 @@ def report_split(
         frequent_labels=by_count[:N_NAMED],
         # The rarest labels, without those already shown as frequent.
         rare_labels=classes[N_NAMED:][-N_NAMED:],
-        n_rare_classes=sum(count < min_of_class for _, count in classes),
+        n_rare_classes=sum(count < limits.min_of_class for _, count in classes),
         n_with_features=survey.n_with_features,
         pairs=[(*pair, count) for pair, count in _most(survey.pairs.items())],
         new_labels=_some(survey, n_new, new_labels[:N_NAMED]),

@@ -90,23 +90,14 @@ def _report(
     if isinstance(tokenizer, VocabularyTokenizer):
         known_words = frozenset(tokenizer.vocabulary.tokens)
     unreachable = _unreachable(experiment, [split for split in wanted if split != "train"])
-    reports = [
-        report_split(
-            name,
-            split,
-            surveys[name, split],
-            train,
-            known_words,
-            limits.min_of_class,
-            unreachable.get((name, split), Unreachable()),
-        )
-        for name in tasks
-        for split in wanted
-        if (name, split) in surveys
-    ]
-    if experiment.stores is not None:
-        for part in reports:
-            part.store = experiment.stores.about(part.task, part.split)
+    reports = []
+    for name, split in [(name, split) for name in tasks for split in wanted]:
+        if (name, split) in surveys:
+            lost = unreachable.get((name, split), Unreachable())
+            part = report_split(name, split, surveys[name, split], train, known_words, limits, lost)
+            if experiment.stores is not None:
+                part.store = experiment.stores.about(name, split)
+            reports.append(part)
     report = DataReport(
         reports, reading.has_classes, reading.has_label_sets, len(known_words), limits
     )
