@@ -16,6 +16,7 @@ from typing import Dict, Hashable, Iterable, Iterator, List, Mapping, Optional, 
 import numpy
 
 from ..metrics import ExampleMetric, Metric
+from ..metrics.example_metric import can_score
 from ..metrics.macro_metric import COUNTS, MACRO
 from ..metrics.metric import Report, Sums, merged
 from .predictions import Prediction, report_of
@@ -198,7 +199,7 @@ def draw(
     resampled: Dict[str, Dict[str, Resampled]] = {}
     units = {task: [row.conversation for row in own] for task, own in rows.items()}
     for number, (task, own) in enumerate(rows.items()):
-        if n_resamples and any(row.labels for row in own):
+        if n_resamples and any(can_score(row.labels, metrics) for row in own):
             sums = (sums_of(report_of([row], metrics)) for row in own)
             resampled[task] = resample(sums, units[task], totals[task], n_resamples, number)
     n_drawn, n_rows = sum(len({*own}) for own in units.values()), sum(map(len, rows.values()))
