@@ -11,6 +11,7 @@ microbatch) for the model, so a run with one worker is reproducible bit for bit.
 ``state`` is the complete state of the loop, from which another process can resume.
 """
 
+import math
 import time
 from contextlib import nullcontext
 from typing import Any, Callable, ContextManager, Dict, List, Mapping, Optional
@@ -74,6 +75,7 @@ class TrainingLoop:
         self.every = Every.evaluation(training)
         self.every_checkpoint = Every(0.0, *(training[f"checkpoint_every_{u}"] for u in UNITS[1:]))
         self.every_row = Every(0.0, training["log_every_steps"], 0.0)
+        self._events = (self.every, self.every_checkpoint, self.every_row)
         self.position = Position()
         self.clock = Clock()
         self.epochs = Epochs(train)
@@ -96,7 +98,6 @@ class TrainingLoop:
             or self.every_checkpoint.steps
             or self.every_checkpoint.seconds
         )
-        self._evaluated_step = self._saved_step = self._logged_step = -1
         self._must_evaluate = True
         self._must_save = self._has_checkpoints
         self._due_step = self._due_second = 0.0
@@ -110,32 +111,32 @@ class TrainingLoop:
         RAISES (Interrupted): If a signal ended training; a checkpoint is written first.
         """
         with self.interruption.waiting():
-            self._run()
+            if self._must_save:  # Save before the first evaluation, which may take long.
+                self._save()
+            self._between_steps()
+            while not self.stopped_because:
+                self._take()
         return self.stopped_because
 
-    def _run(self) -> None:
-        if self._must_save:  # Save before the first evaluation, which may take long.
-            self._save()
-        self._between_steps()
-        while not self.stopped_because:
-            if not self.epochs.is_running:
-                self.runner.start_epoch(self.epochs.number)
-                self.epochs.begin(self.position)
-                self._look_ahead()
-            room = self._due_step - self.position.step
-            reports = self.runner.take(self.position.step, room)
-            is_over = self.runner.epoch_done()
-            self._count(reports, is_over)
-            if is_over:
-                self._count(self.runner.settle(), is_over)
-                if not self.epochs.end(self.position):
-                    if not self.position.step:
-                        raise nothing_learned(self.experiment.learner, self.epochs.teacher)
-                    self.asked_to_stop = "the agent found nothing to learn from in the last epoch"
-            if is_over or self._may_be_due():
-                self._between_steps()
-            if self._logged_step < self.position.step:
-                self.log(self._progress, None)
+    def _take(self) -> None:
+        """Make a step, or several steps if the runner has workers."""
+        if not self.epochs.is_running:
+            self.runner.start_epoch(self.epochs.number)
+            self.epochs.begin(self.position)
+            self._look_ahead()
+        reports = self.runner.take(self.position.step, self._due_step - self.position.step)
+        is_over = self.runner.epoch_done()
+        self._count(reports, is_over)
+        if is_over:
+            self._count(self.runner.settle(), is_over)
+            if not self.epochs.end(self.position):
+                if not self.position.step:
+                    raise nothing_learned(self.experiment.learner, self.epochs.teacher)
+                self.asked_to_stop = "the agent found nothing to learn from in the last epoch"
+        if is_over or self._may_be_due():
+            self._between_steps()
+        if self.every_row.step < self.position.step:
+            self.log(self._progress, None)
 
     def _count(self, reports: List[StepReport], is_over: bool = False) -> None:
         """Count updates of the weights.
@@ -156,12 +157,15 @@ class TrainingLoop:
 
     def _look_ahead(self) -> None:
         """Find the step and the second of training before which nothing can be due."""
-        position = self.position
-        marks = (self.limits, self.every, self.every_checkpoint, self.every_row)
-        epochs = min(mark.epochs_left(position) for mark in marks)
-        steps = min(mark.steps_left(position) for mark in marks)
-        self._due_step = position.step + min(steps, self.epochs.steps_left(position, epochs))
-        self._due_second = min(mark.next_second() for mark in marks)
+        room = self.epochs.steps_until(self.position, self._is_due)
+        self._due_step = self.position.step + room
+        seconds = (every.next_second() for every in self._events)
+        self._due_second = min(self.limits.seconds or math.inf, *seconds)
+
+    def _is_due(self, position: Position) -> bool:
+        """Return whether something is due at a position, apart from seconds."""
+        events = (every.due(position, 0.0) for every in self._events)
+        return any(events) or self.limits.reached(position, 0.0) is not None
 
     def _may_be_due(self) -> bool:
         return (
@@ -196,9 +200,9 @@ class TrainingLoop:
         self._evaluate_if_due()
         self.stopped_because = self.asked_to_stop or self.selection.reached() or limit or ""
         if self.stopped_because:
-            self._must_evaluate |= self._evaluated_step < position.step
+            self._must_evaluate |= self.every.step < position.step
             self._evaluate_if_due()
-            self._must_save |= self._has_checkpoints and self._saved_step < position.step
+            self._must_save |= self._has_checkpoints and self.every_checkpoint.step < position.step
         if self.every_row.due(position, seconds) and not self._must_evaluate:
             self._log_row(self.loss_rows, {}, False, is_evaluation=False)
         if self.interruption.received is not None:
@@ -238,7 +242,6 @@ class TrainingLoop:
             self.keeper.evaluated(self.position, report, is_best)
         self.clock.leave_out(time.perf_counter() - started)
         self.every.done(self.position, seconds)
-        self._evaluated_step = self.position.step
         self._must_evaluate = False
         self._must_save |= self.training["checkpoint_evaluations"]
         info = self._log_row(self.rows, report, is_best, is_evaluation=True)
@@ -268,7 +271,6 @@ class TrainingLoop:
         if is_evaluation:
             self.loss_rows.begin(self.position, seconds)
         self.every_row.done(self.position, seconds)
-        self._logged_step = self.position.step
         self.log(self._progress, info)
         return info
 
@@ -294,13 +296,13 @@ class TrainingLoop:
         except ProtocolError:
             return
         self.keeper.checkpoint(self.position.step, state)
-        self._must_save, self._saved_step = False, self.position.step
+        self._must_save = False
         self.every_checkpoint.done(self.position, self.clock.seconds())
         self.clock.leave_out(time.perf_counter() - started)
 
     def _leave(self, signal_number: int) -> None:
         self._save()
-        if self._evaluated_step < self.position.step:
+        if self.every.step < self.position.step:
             with self._weights_to_keep():
                 self.keeper.left(self.position)
         raise Interrupted(signal_number, self.keeper.newest)
@@ -320,8 +322,7 @@ class TrainingLoop:
                 **{name: getattr(self, name) for name in self._saved},
                 "gradient_norm": _float(self.gradient_norm),
             },
-            "evaluated_step": self._evaluated_step,
-            "logged_step": self._logged_step,
+            "logged_step": self.every_row.step,
             "random": random_state(),
         }
 
@@ -356,8 +357,6 @@ class TrainingLoop:
                 callback.restore(state["callbacks"][name])
         for name in self._saved:
             setattr(self, name, state["more"][name])
-        self._evaluated_step, self._saved_step = state["evaluated_step"], self.position.step
-        self._logged_step = state["logged_step"]
         self._must_save = False
         self.every_checkpoint.done(self.position, state["seconds"])
         set_random_state(state["random"])

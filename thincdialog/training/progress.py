@@ -2,13 +2,16 @@
 
 import math
 import time
+from bisect import bisect_left
 from dataclasses import dataclass, replace
-from typing import Any, Dict, Mapping, Optional
+from typing import Any, Callable, Dict, Mapping, Optional
 
 from ..teachers import Teacher
 
 # The largest fraction of an epoch that counts as done before its end.
 ALMOST = 0.999
+# Events after more steps than this are not foreseen.
+MOST_STEPS = 2**40
 
 
 @dataclass
@@ -86,18 +89,6 @@ class Epochs:
         if self.n_examples is None:
             self.n_examples = self.teacher.n_examples
 
-    def steps_left(self, position: Position, epochs: float) -> float:
-        """Return the minimum number of steps, 1 or more, for a number of epochs, if no step has
-        more examples than those so far. Infinity if the size of the data is unknown, or if the
-        epochs end after this epoch."""
-        total = self.n_examples
-        if total is None or position.epoch + epochs > self.number + ALMOST:
-            return math.inf
-        if not self._largest_step:
-            return 1
-        # Because of rounding errors, return one step too few rather than one too many.
-        return max(1, math.ceil((epochs - 1e-8) * total / self._largest_step - 1e-6))
-
     def locate(self, position: Position, is_over: bool) -> None:
         """Set the position's epoch."""
         if is_over:
@@ -107,6 +98,25 @@ class Epochs:
         share = (position.examples - self._first_example) / total if total else 0.0
         # If a task is shown again, an epoch is longer than the data.
         position.epoch = self.number + min(ALMOST, share)
+
+    def steps_until(self, position: Position, is_due: Callable[[Position], bool]) -> float:
+        """Return the number of steps, 1 or more, before something is due within the epoch, if no
+        step has more examples than those so far; infinity if nothing is.
+
+        is_due (Callable): Returns whether something is due at a position, and then at all later
+            ones.
+        """
+        if self.n_examples is not None and not self._largest_step:
+            return 1  # How far a step goes is not known yet.
+
+        def is_due_after(n_steps: int) -> bool:
+            n_examples = position.examples + n_steps * self._largest_step
+            later = Position(position.epoch, position.step + n_steps, n_examples)
+            self.locate(later, False)
+            return is_due(later)
+
+        found = bisect_left(range(MOST_STEPS), True, lo=1, key=is_due_after)
+        return found if found < MOST_STEPS else math.inf
 
     def end(self, position: Position) -> int:
         """End the epoch.
@@ -138,39 +148,7 @@ class Epochs:
         self._first_example, self.n_examples = state["first_example"], state["n_examples"]
 
 
-class Marks:
-    """Decide when an event is due, by epochs, steps or seconds of training. 0 disables a unit."""
-
-    def __init__(self, epochs: float, steps: int, seconds: float):
-        self.epochs, self.steps, self.seconds = epochs, steps, seconds
-        self._last = Position()
-        self._last_seconds = 0.0
-
-    def steps_left(self, position: Position) -> float:
-        """Return the number of steps until the event is due; infinity if it does not depend on
-        steps."""
-        return self.steps - position.step % self.steps if self.steps else math.inf
-
-    def epochs_left(self, position: Position) -> float:
-        """Return the number of epochs until the event is due; infinity if it does not depend on
-        epochs. 0 if its epoch has passed without a step since the last event: it is then due after
-        the next step."""
-        epochs = self._epochs()
-        if _passed(self._last.epoch, position.epoch, epochs):
-            return 0.0
-        return epochs - position.epoch % epochs if epochs else math.inf
-
-    def _epochs(self) -> float:
-        """Return the number of epochs between two events."""
-        return self.epochs
-
-    def next_second(self) -> float:
-        """Return the second of training at which the event is due; infinity if it does not depend
-        on seconds."""
-        return self._last_seconds + self.seconds if self.seconds else math.inf
-
-
-class TrainingLimits(Marks):
+class TrainingLimits:
     """End training by epochs, steps or seconds, whichever limit is reached first. 0 means no limit.
 
     min_steps (int): Minimum number of steps, before which epochs do not end training.
@@ -179,24 +157,13 @@ class TrainingLimits(Marks):
     settings = ("max_epochs", "max_steps", "max_seconds", "min_steps")
 
     def __init__(self, epochs: float, steps: int, seconds: float, min_steps: int = 0):
-        super().__init__(epochs, steps, seconds)
+        self.epochs, self.steps, self.seconds = epochs, steps, seconds
         self.min_steps = min_steps
 
     @classmethod
     def of(cls, training: Mapping[str, Any]) -> "TrainingLimits":
         """Return the limits of ``[training]``."""
         return cls(*(training[name] for name in cls.settings))
-
-    def steps_left(self, position: Position) -> float:
-        """Return the number of steps until training may end; infinity if the end does not depend on
-        steps."""
-        left = self.min_steps - position.step
-        return min(super().steps_left(position), left if left > 0 else math.inf)
-
-    def epochs_left(self, position: Position) -> float:
-        """Return the number of epochs until training ends; infinity if the end does not depend on
-        epochs, or before ``min_steps``."""
-        return math.inf if position.step < self.min_steps else super().epochs_left(position)
 
     def reached(self, position: Position, seconds: float) -> Optional[str]:
         """Return the limit that is reached, as a phrase for the user, or None."""
@@ -221,8 +188,9 @@ class TrainingLimits(Marks):
         return min(totals) if totals else None
 
 
-class Every(Marks):
-    """Decide when the next evaluation (or checkpoint) is due.
+class Every:
+    """Decide when the next evaluation (or checkpoint) is due, by epochs, steps or seconds of
+    training. 0 disables a unit.
 
     Steps and epochs are counted from the start, so that 0.5 means the middle and the end of every
     epoch with any number of batches. Seconds are counted from the last evaluation.
@@ -234,8 +202,15 @@ class Every(Marks):
     """
 
     def __init__(self, epochs: float, steps: int, seconds: float, least_steps: int = 0):
-        super().__init__(epochs, steps, seconds)
+        self.epochs, self.steps, self.seconds = epochs, steps, seconds
         self.least_steps = least_steps
+        self._last = Position(step=-1)
+        self._last_seconds = 0.0
+
+    @property
+    def step(self) -> int:
+        """Step of the last event; -1 before the first."""
+        return self._last.step
 
     @classmethod
     def evaluation(cls, training: Mapping[str, Any]) -> "Every":
@@ -255,7 +230,13 @@ class Every(Marks):
             or (self.seconds and seconds - self._last_seconds >= self.seconds)
         )
 
+    def next_second(self) -> float:
+        """Return the second of training at which the event is due; infinity if it does not depend
+        on seconds."""
+        return self._last_seconds + self.seconds if self.seconds else math.inf
+
     def _epochs(self) -> float:
+        """Return the number of epochs between two events."""
         # Computed from the last evaluation, not from the current step: batches differ in size, but
         # the estimate must not change between two evaluations.
         last = self._last

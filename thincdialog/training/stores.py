@@ -32,7 +32,6 @@ from urllib.parse import quote
 from ..data.text_encoder import TextEncoder
 from ..data.token_writer import CarryOut, write_tokens
 from ..errors import ConfigError, DataError, Problem
-from ..examples.encoded import Encoded
 from ..examples.mapped_store import MappedStore, mapped_tokens
 from ..examples.split import Split
 from ..examples.store_writer import StoreWriter, keys_of
@@ -132,30 +131,28 @@ class Stores:
         if data.endless:
             text = f"[tasks.{task}] has endless data, which cannot be stored"
             raise ConfigError([Problem("", text, "leave [loader] store at null")])
-        manifest, reason = _manifest_to_use(folder, building, "it is new")
-        wanted = self._made_of(task, split, data, manifest)
-        if manifest is not None:
-            reason = difference(manifest.get("fingerprint"), wanted)
-            if not reason and building == "all":
-                reason = _damage(folder, manifest, partial(_open_store, folder))
+
+        def change(manifest: Dict[str, Any]) -> str:
+            found = self._change(task, split, manifest)
+            if found and building == "new":
+                text = f"was built from other sources: {found}"
+                raise DataError(folder, f"{text}. Build it again: run build with this config")
+            return found
+
+        look = partial(_open_store, folder)
+        reason = _reason_to_build(folder, building, "it is new", change, look)
         if reason and building == "none":
             return None
-        if reason and manifest is not None and building == "new":
-            text = f"was built from other sources: {reason}"
-            raise DataError(folder, f"{text}. Build it again: run build with this config")
         if reason:
-            self._build(task, split, folder, data, wanted, stderr)
+            self._build(task, split, folder, data, stderr)
         store = self._opened[task, split] = _open_store(folder)
         data.use(store)
         return Built(name, folder, reason, store.n_rows, _size(folder))
 
-    def _build(
-        self, task: str, split: str, folder: Path, data: Split, wanted: Any, stderr: TextIO
-    ) -> None:
-        settings = self._settings(task, split)
-        facts = facts_of(files_of(data, settings))
+    def _build(self, task: str, split: str, folder: Path, data: Split, stderr: TextIO) -> None:
+        facts = facts_of(files_of(data, self._settings(task, split)))
         with writing(folder, _CONTINUE):
-            writer = StoreWriter(folder, wanted)
+            writer = StoreWriter(folder, self._made_of(task, split))
             bar = reading_bar(stderr, f"Building {task}/{split}", "examples")
             shards = data.shards(writer.next)
             with closing(writer.files), bar as progress, closing(shards):
@@ -167,7 +164,7 @@ class Stores:
                     writer.add(shard, {**after, "left_out": _left_out(data, writer)})
                     if progress is not None:
                         progress(writer.n_rows)
-                if facts != facts_of(files_of(data, settings)):
+                if facts != facts_of(files_of(data, self._settings(task, split))):
                     raise DataError(folder, "the data changed during the build: build it again")
                 if repeated := set(writer.repeated_keys().tolist()):
                     ids = (message["id"] for episode in data.episodes() for message in episode)
@@ -178,11 +175,15 @@ class Stores:
             shutil.rmtree(path, ignore_errors=True)
 
     def _made_of(
-        self, task: str, split: str, data: Split, manifest: Optional[Dict[str, Any]]
+        self, task: str, split: str, manifest: Optional[Dict[str, Any]] = None
     ) -> Dict[str, Any]:
         """Return the sources of a split's store (see ``made_of``)."""
-        settings = self._settings(task, split)
+        settings, data = self._settings(task, split), self.tasks[task].data[split]
         return made_of(settings, data, self.code, self.outside_labels, manifest)
+
+    def _change(self, task: str, split: str, manifest: Dict[str, Any]) -> str:
+        """Describe how the sources of a split's store have changed; "" if they have not."""
+        return difference(manifest.get("fingerprint"), self._made_of(task, split, manifest))
 
     def _settings(self, task: str, split: str) -> Dict[str, Any]:
         """Return the settings of a task that affect a split."""
@@ -195,8 +196,7 @@ class Stores:
         manifest = read_manifest(folder)
         if manifest is None:
             return "not built"
-        data = self.tasks[task].data[split]
-        stale = difference(manifest.get("fingerprint"), self._made_of(task, split, data, manifest))
+        stale = self._change(task, split, manifest)
         found = f"{_size(folder) / 1e6:,.1f} MB"
         tokens = [
             f"{_size(path) / 1e6:,.1f}" for path in sorted(folder.parent.glob("tokens-*[0-9a-f]"))
@@ -254,21 +254,19 @@ class Stores:
         folder = store.folder.with_name(f"tokens-{encoder.key[:16]}")
         of_store = read_manifest(store.folder) or {}
         wanted = {"format": FORMAT, "examples": of_store.get("files"), "encoder": encoder.key}
-        manifest, reason = _manifest_to_use(folder, building, "they are new")
-        if manifest is not None:
-            if manifest.get("fingerprint") != wanted:
-                reason = "the examples have changed"
-            elif building == "all":
-                look = partial(_open_tokens, folder, store, encoder)
-                reason = _damage(folder, manifest, look)
+        look = partial(mapped_tokens, folder, store, encoder.tokenizer.n_ids)
+
+        def change(manifest: Dict[str, Any]) -> str:
+            return "the examples have changed" if manifest.get("fingerprint") != wanted else ""
+
+        reason = _reason_to_build(folder, building, "they are new", change, look)
         if reason and building == "none":
             return None
         if reason:
             bar = reading_bar(stderr, f"Tokenizing {name}", "examples")
             with writing(folder, _CONTINUE), bar as progress:
                 write_tokens(store, encoder, folder, wanted, self.carry_out, progress)
-        tokens = _open_tokens(folder, store, encoder)
-        store.tokens[encoder.key] = tokens
+        store.tokens[encoder.key] = look()
         return Built(f"{name} tokens", folder, reason, store.n_rows, _size(folder))
 
 
@@ -287,23 +285,23 @@ def _open_store(folder: Path) -> MappedStore:
     try:
         return MappedStore(folder, read_manifest(folder) or {})
     except _NO_MANIFEST:
-        raise _damaged_manifest(folder) from None
+        text = "has a damaged manifest. Remove the folder and build it again."
+        raise DataError(folder, text) from None
 
 
-def _open_tokens(folder: Path, store: MappedStore, encoder: TextEncoder) -> Encoded:
-    """Open the tokens of a store.
-
-    RAISES (DataError): If the tokens are damaged.
-    """
-    return mapped_tokens(folder, store, encoder.tokenizer.n_ids)
-
-
-def _manifest_to_use(
-    folder: Path, building: Building, new: str
-) -> Tuple[Optional[Dict[str, Any]], str]:
-    """Return the contents of a folder's manifest and "", or None and the reason to build it.
+def _reason_to_build(
+    folder: Path,
+    building: Building,
+    new: str,
+    change: Callable[[Dict[str, Any]], str],
+    look: Callable[[], Any],
+) -> str:
+    """Return the reason to build a folder of a store or of tokens; "" if it is valid. Damage is
+    searched only if damaged stores are built again.
 
     new (str): The reason if there is no manifest.
+    change (Callable): Describes how the sources differ from those in a manifest; "" if they do not.
+    look (Callable): Opens the folder; raises an error if it is damaged.
     RAISES (DataError): If the manifest is damaged, and damaged stores are not built again.
     """
     try:
@@ -311,30 +309,21 @@ def _manifest_to_use(
     except DataError:
         if building != "all":
             raise
-        return None, DAMAGED_MANIFEST
-    return manifest, "" if manifest else new
-
-
-def _damage(folder: Path, manifest: Dict[str, Any], look: Callable[[], Any]) -> str:
-    """Describe the damage of a folder that was built; "" if there is none.
-
-    folder (Path): Folder of a store or of tokens.
-    manifest (Dict[str, Any]): Contents of the folder's manifest.
-    look (Callable): Opens the folder; raises an error if it is damaged.
-    """
+        return DAMAGED_MANIFEST
+    if manifest is None:
+        return new
+    reason = change(manifest)
+    if reason or building != "all":
+        return reason
     try:
-        found = find_damage(folder, manifest["files"])
-        if not found:
+        reason = find_damage(folder, manifest["files"])
+        if not reason:
             look()
-        return found
+        return reason
     except DataError as error:
         return str(error)
     except _NO_MANIFEST:
         return DAMAGED_MANIFEST
-
-
-def _damaged_manifest(folder: Path) -> DataError:
-    return DataError(folder, "has a damaged manifest. Remove the folder and build it again.")
 
 
 def _size(folder: Path) -> int:
