@@ -13,7 +13,7 @@ from tests.processes import limited
 from tests.training.examples import quietly_train
 from thincdialog.api import OutputError, TrainingError, registry
 from thincdialog.loggers.row_file import RowFile, read_rows
-from thincdialog.runs.run_log import RunLog, is_running, read_log, run_log
+from thincdialog.runs.run_log import RunLog, is_running, read_log
 from thincdialog.runs.scores_file import read_scores
 
 SHORT = {"training__max_epochs": 2.0, "training__n_samples": 0}
@@ -39,14 +39,14 @@ def test_run_log_has_a_row_for_each_evaluation_and_scores_come_last(tmp_path):
 
 
 def test_run_log_resumes_without_rows_beyond(tmp_path):
-    with run_log(tmp_path) as [log]:
+    with RunLog(tmp_path) as log:
         for step in (0, 10, 20, 30):
             log.log_step({"step": step})
         log.rows.file.write(b'{"step": 40, "sc')
         (tmp_path / "scores.json").write_text("{}")
         # Half a row does not count.
         assert [row["step"] for row in read_log(tmp_path)] == [0, 10, 20, 30]
-    with run_log(tmp_path) as [log]:
+    with RunLog(tmp_path) as log:
         log.begin(resume_step=20)
         assert not (tmp_path / "scores.json").exists()
         log.log_step({"step": 30})
@@ -55,7 +55,7 @@ def test_run_log_resumes_without_rows_beyond(tmp_path):
 
 def test_run_log_knows_whether_a_run_is_in_progress(tmp_path):
     assert not is_running(tmp_path)
-    with run_log(tmp_path):
+    with RunLog(tmp_path):
         assert is_running(tmp_path)
         in_use = "belongs to a training run that is still in progress"
         with pytest.raises(OutputError, match=in_use):

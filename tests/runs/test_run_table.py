@@ -7,7 +7,7 @@ import pytest
 from tests.training.examples import RANKER, quietly_train
 from thincdialog.api import results
 from thincdialog.errors import ModelError
-from thincdialog.runs.run_log import run_log
+from thincdialog.runs.run_log import RunLog
 
 WIDTH = "agent.model.encoder.width"
 
@@ -85,7 +85,7 @@ def test_results_show_what_variables_stand_for(tmp_path):
 
 def test_results_running(tmp_path):
     (tmp_path / "config.cfg").write_text(RANKER)
-    with run_log(tmp_path) as [log]:
+    with RunLog(tmp_path) as log:
         log.log_step({"step": 0, "score": 0.5, "score_name": "f1", "is_best": True, "epoch": 0.0})
         (result,) = results([tmp_path])
         assert (result.state, result.score, result.task) == ("running", 0.5, "coffee")

@@ -1,6 +1,5 @@
 """Save the models and checkpoints of a run into its folder, and restore them."""
 
-import filecmp
 import json
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -13,7 +12,7 @@ from ..config import distinct_names, write_config
 from ..contract import code_error_line
 from ..errors import DialogError, ModelError, TrainingError
 from ..files.array_file import read_array, write_array
-from ..files.held import AGENT
+from ..files.held import AGENT, repair, temporary_folder
 from ..files.json_file import read_json
 from ..files.saved_model import BEST, CONFIG, LAST, find_changes, read_meta
 from ..files.whole_file import whole_file, writing
@@ -26,8 +25,8 @@ from .changes import Prints, check_config, check_data, check_ops, fingerprints
 from .checkpoints import ARRAYS, RESTART, STATE, Checkpoints
 from .model_folder import save_model
 from .replaced_run import REPLACED, WRITTEN_WHOLE, delete_replaced, move_away, move_back
+from .run_log import RunLog
 
-WEIGHTS = "weights.npy"
 # File in a checkpoint: weights of the best model.
 BEST_WEIGHTS = "best.npy"
 
@@ -46,6 +45,7 @@ class RunKeeper(Keeper):
         self.agent, self.optimizer = experiment.agent, experiment.optimizer
         self._has_checkpoints = self.agent.learns and has_state(self.optimizer)
         self._is_evaluated = self._has_learnt = False
+        self.log: Optional[RunLog] = None  # The log of the run, in ``keeping``.
         self.saved = ""  # Folder of the model that was saved last.
         self.best_weights: Any = None
         self._best: Optional[Dict[str, Any]] = None  # The meta data of the best model.
@@ -68,41 +68,48 @@ class RunKeeper(Keeper):
         note (Callable[[str], None]): Function that shows the user one line of text.
         RAISES (OutputError): If unfinished changes of a killed run cannot be repaired.
         """
+        repair(temporary_folder(), AGENT)  # Files of killed runs that saved nothing.
         if self.folder is None:
             yield
             return
-        if move_back(self.folder):
-            note("A run with --force was killed before its first checkpoint: the old run is back.")
-        Checkpoints(self.folder).repair(*WRITTEN_WHOLE, REPLACED, AGENT)
-        try:
-            yield
-        except KeyboardInterrupt:
-            if self._has_learnt:
-                self.replace()
-            raise
-        finally:
+        # The log locks the folder first, because only one process may repair it.
+        with RunLog(self.folder) as self.log:
             if move_back(self.folder):
-                self.saved = self.newest = ""
+                text = "A run with --force was killed before its first checkpoint"
+                note(f"{text}: the old run is back.")
+            Checkpoints(self.folder).repair(*WRITTEN_WHOLE, REPLACED, AGENT)
+            try:
+                yield
+            except KeyboardInterrupt:
+                if self._has_learnt:
+                    self.replace()
+                raise
+            finally:
+                if move_back(self.folder):
+                    self.saved = self.newest = ""
 
     def replace(self) -> None:
         """Delete the old run, because this one has trained."""
         if self.folder is not None:
             delete_replaced(self.folder)
 
-    def begin(self, is_new: bool) -> None:
+    def begin(self, state: Optional[Mapping[str, Any]]) -> None:
         """Begin or resume the run: write its config into the run's folder.
 
-        is_new (bool): Whether the run is new. If so, an old run is moved away until ``replace``.
+        state (Optional[Mapping[str, Any]]): State to resume from; log rows of later steps are
+            deleted. None for a new run: an old run is then moved away until ``replace``.
         RAISES (OutputError): If the folder cannot be written.
         """
-        if self.folder is None:
+        if self.folder is None or self.log is None:
             return
-        if is_new:
+        if state is None:
             move_away(self.folder)
         path = self.folder / CONFIG
         remedy = "Free some space or choose another folder with --output."
         with writing(path, remedy), whole_file(path) as temporary:
             temporary.write_text(write_config(self.checked.config), encoding="utf8")
+        with self.taking_back():
+            self.log.begin(None if state is None else int(state["loop"]["logged_step"]))
 
     def evaluated(self, position: Position, report: Mapping[str, float], is_best: bool) -> None:
         """Save the agent with its current weights (averaged, if there are averages) as model-last,
@@ -117,17 +124,16 @@ class RunKeeper(Keeper):
         self._is_evaluated = True
         self._has_learnt = position.step > 0
 
-    def calibrated(self, report: Optional[Mapping[str, float]] = None) -> None:
+    def calibrated(self, report: Mapping[str, float]) -> None:
         """Save model-best again with the agent's new temperature and threshold. The agent must have
         the best weights.
 
-        report (Optional[Mapping]): Scores on dev with them, once they are measured.
+        report (Mapping[str, float]): Scores on dev with them.
         """
         if self._best is not None:
             agent: Any = self.experiment.agent
             chosen = {"temperature": agent.temperature, "threshold": agent.rejects_below}
-            chosen["reject_class"] = agent.reject_class
-            self._best.update(chosen if report is None else {"dev": dict(report)})
+            self._best.update(chosen, reject_class=agent.reject_class, dev=dict(report))
             self._save_model(BEST, self._best)
 
     def left(self, position: Position) -> None:
@@ -262,9 +268,7 @@ class RunKeeper(Keeper):
         known: Dict[str, Any] = {}
         with suppress(ModelError, OSError):  # The folder may be damaged, or may not exist.
             saved = read_meta(place)
-            is_whole = not find_changes(place, saved)
-            if is_whole and filecmp.cmp(weights, place / WEIGHTS, shallow=False):
-                known = saved
+            known = {} if find_changes(place, saved) else saved
         if any(known.get(key) != value for key, value in meta.items()):
             with agent.with_weights(self.best_weights):
                 self._save_model(BEST, meta)
@@ -275,22 +279,18 @@ def _as_json(whole: Mapping[str, Any]) -> str:
 
     RAISES (TrainingError): If a part of the state has values that JSON cannot hold; names the part.
     """
-    try:
-        return json.dumps(whole, default=_plain)
-    except (TypeError, ValueError) as error:
-        parts = {"optimizer": whole["optimizer"], "world or runner": whole["loop"]["runner"]}
-        for name, state in whole["loop"]["callbacks"].items():
-            parts[f"callback '{name}'"] = state
-        guilty = []
-        for name, state in parts.items():
-            try:
-                json.dumps(state, default=_plain)
-            except (TypeError, ValueError):
-                guilty.append(name)
-        raise TrainingError(
-            f"The state of {' and '.join(guilty) or 'the run'} cannot be saved: {error}. Return "
-            "only JSON values from state(): numbers, strings, lists, and dicts with string keys."
-        ) from None
+    loop = whole["loop"]
+    callbacks = {f"callback '{name}'": state for name, state in loop["callbacks"].items()}
+    parts = {"optimizer": whole["optimizer"], "world or runner": loop["runner"], **callbacks}
+    for name, state in parts.items():
+        try:
+            json.dumps(state, default=_plain)
+        except (TypeError, ValueError) as error:
+            raise TrainingError(
+                f"The state of {name} cannot be saved: {error}. Return only JSON values from "
+                "state(): numbers, strings, lists, and dicts with string keys."
+            ) from None
+    return json.dumps(whole, default=_plain)
 
 
 def _plain(value: Any) -> Any:

@@ -3,9 +3,9 @@
 import fcntl
 import os
 import time
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Optional, TextIO, Tuple
+from typing import Any, Dict, List, Optional, TextIO, Tuple
 
 from ..errors import OutputError
 from ..files.plain_file import real_path
@@ -24,7 +24,7 @@ LOCK_TRIES, LOCK_SECONDS = 5, 0.05
 
 
 class RunLog:
-    """Write ``log.jsonl``, and lock it until it is closed.
+    """Write ``log.jsonl``, and lock it, and so the run's folder, in a block.
 
     folder (Path): The run's folder.
     RAISES (OutputError): If the file cannot be written, or if another run is writing it.
@@ -61,7 +61,10 @@ class RunLog:
         are written after the last row."""
         return self.log_step, lambda: None
 
-    def close(self) -> None:
+    def __enter__(self) -> "RunLog":
+        return self
+
+    def __exit__(self, *error: object) -> None:
         """Close the log, which unlocks the folder. A row that did not fit on the disk is dropped,
         because the log may be that of the old run again."""
         with suppress(OSError):
@@ -78,23 +81,6 @@ def _lock(rows: RowFile) -> bool:
         except OSError:  # The file system has no locks.
             return True
     return False
-
-
-@contextmanager
-def run_log(folder: Optional[Path]) -> Iterator[List[RunLog]]:
-    """Open the log of a run, and so lock its folder, until its scores are written.
-
-    folder (Optional[Path]): The run's folder; None if nothing is saved.
-    YIELDS (List[RunLog]): The log; empty if there is no folder.
-    """
-    if folder is None:
-        yield []
-        return
-    log = RunLog(folder)
-    try:
-        yield [log]
-    finally:
-        log.close()
 
 
 def is_running(folder: Path) -> bool:

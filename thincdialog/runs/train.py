@@ -15,7 +15,6 @@ from ..evaluation.evaluate_agent import evaluate_agent, sample_exchanges
 from ..evaluation.results import Result
 from ..evaluation.shared_file import shared_file
 from ..evaluation.unreachable import unreachable_labels
-from ..files.held import AGENT, repair, temporary_folder
 from ..files.plain_file import real_path
 from ..files.saved_model import BEST
 from ..loggers.chain import run_loggers
@@ -31,7 +30,6 @@ from ..worlds import batch_world
 from .model_card import write_card
 from .output_folder import check_output, taken_back
 from .run_keeper import RunKeeper
-from .run_log import RunLog, run_log
 from .scores_file import write_scores
 
 # The run warns if a higher fraction of contexts is truncated.
@@ -90,9 +88,7 @@ def train(
                 find_beginning(experiment.checked)
             check_output(folder, force, resume)
             try:
-                # Lock the folder with the log first, because another process may undo unfinished
-                # files.
-                with run_log(folder) as run.log, run.keeper.keeping(run.note):
+                with run.keeper.keeping(run.note):
                     state = run.find(force) if resume else None
                     try:
                         return run.train(state)
@@ -128,7 +124,6 @@ class TrainingRun:
             hint = "set max_steps or max_seconds"
             raise experiment.checked.error(text, hint, "training", "max_epochs")
         self.keeper = RunKeeper(experiment, folder)
-        self.log: List[RunLog] = []
         self._noted: Set[str] = set()
         experiment.readers.note = self.note
 
@@ -138,19 +133,6 @@ class TrainingRun:
         if state is None:
             check_output(self.folder, force, resume=True, has_checkpoint=False)
         return state
-
-    def begin(self, state: Optional[Dict[str, Any]]) -> None:
-        """Begin the run, or resume it from a state, in which case log rows of later steps are
-        deleted."""
-        self.keeper.begin(is_new=state is None)
-        step = None
-        if state is not None:
-            with self.keeper.taking_back():
-                step = int(state["loop"]["logged_step"])
-        # Delete the files of killed processes in the folder for runs without an output folder.
-        repair(temporary_folder(), AGENT)
-        for log in self.log:
-            log.begin(step)
 
     def note(self, line: str) -> None:
         self.stderr.write(f"{line}\n")
@@ -187,7 +169,7 @@ class TrainingRun:
         self.note_bad_data()
         if dev is not None:
             self._warn("dev", dev)
-        self.begin(state)
+        self.keeper.begin(state)
         if self.folder is not None:
             self.note(f"Saving to {self.folder}")
         with ExitStack() as stack:
@@ -270,9 +252,9 @@ class TrainingRun:
             step,
             TrainingLimits.of(training).total_steps(None),
         )
-        setups = [*(log.setup for log in self.log), training["logger"]]
+        own = [] if self.keeper.log is None else [self.keeper.log.setup]
         runner = experiment.runner
-        with run_loggers(setups, logged, self.stdout, self.stderr) as log:
+        with run_loggers([*own, training["logger"]], logged, self.stdout, self.stderr) as log:
             runner.begin(experiment, self.teacher, self.interruption, self.note)
             stack.callback(runner.end)
             loop = TrainingLoop(
@@ -329,7 +311,6 @@ class TrainingRun:
         if experiment.agent.temperature is not None and teachers["dev"] is not None:
             if note := calibrate(experiment):
                 self.note(f"dev: {note}.")
-            self.keeper.calibrated()
         result.output = self.folder
         counts = {name: task.n_examples for name, task in self.teacher.by_task().items()}
         result.train_examples = {name: n for name, n in counts.items() if n is not None}
