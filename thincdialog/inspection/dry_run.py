@@ -84,7 +84,7 @@ def dry_run(
         if output is None:
             check_output(None, force, resume)
         else:
-            check_contents(Path(output), force, resume, has_checkpoint=True)
+            check_contents(Path(output), force, resume)
         experiment.use_examples(stream, "none")
         found = DryRun(
             {

@@ -148,14 +148,20 @@ class PerplexityMetric(AverageMetric):
             return numpy.exp(super().value_of(sums))
 
 
-def higher_is_better(name: str, metric: Optional[Metric] = None) -> Optional[bool]:
+def higher_is_better(
+    name: str, metric: Optional[Metric] = None, direction: str = "auto"
+) -> Optional[bool]:
     """Return whether a larger value of a metric is better.
 
     name (str): Name in a report, for instance "hits@1" or "dialogue/accuracy".
     metric (Optional[Metric]): The metric itself, if available; its ``higher_is_better`` takes
         precedence over the name.
+    direction (str): Setting ``[training] score_direction``: "max" or "min", which decides alone, or
+        "auto".
     RETURNS (Optional[bool]): None if neither the metric nor its name implies a direction.
     """
+    if direction in ("max", "min"):
+        return direction == "max"
     if metric is not None and metric.higher_is_better is not None:
         return metric.higher_is_better
     last = name.rpartition("/")[2]

@@ -53,6 +53,21 @@ class Change(NamedTuple):
         return f"{self.name} {self.old!r} -> {self.new!r}"
 
 
+def flat(config: Mapping[str, Any]) -> Dict[str, Any]:
+    """Return the settings of a config by their dotted names, with lists instead of tuples."""
+    found = leaves(config)
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in found}
+
+
+def changes_of(old: Mapping[str, Any], new: Mapping[str, Any]) -> List[Change]:
+    """Return the settings that differ. Arguments are as ``flat`` returns them."""
+    return [
+        Change(name, old.get(name, MISSING), new.get(name, MISSING))
+        for name in {**new, **old}
+        if (name in old) != (name in new) or old[name] != new[name]
+    ]
+
+
 def is_among(name: str, patterns: Sequence[str]) -> bool:
     """Return whether a setting's dotted name matches one of these patterns, which may contain
     stars."""
@@ -142,19 +157,12 @@ def check_config(
     """
     checked, files = experiment.checked, files_of(experiment)
     runner = [f"runner.{name}" for name in experiment.runner.harmless]
-    old, new = (
-        {name: list(value) if isinstance(value, tuple) else value for name, value in leaves(config)}
-        for config in (before, checked.interpolated)
-    )
+    old, new = flat(before), flat(checked.interpolated)
     # A setting that was added to the package since then had its default value.
     for name, value in leaves(default_data()):
         if name.count(".") == 1 and name in new:
             old.setdefault(name, value)
-    changes = [
-        Change(name, old.get(name, MISSING), new.get(name, MISSING))
-        for name in [*new, *(name for name in old if name not in new)]
-        if (name in old) != (name in new) or old[name] != new[name]
-    ]
+    changes = changes_of(old, new)
     # Files may have moved: check_data compares their contents.
     paths = []
     for part, sections in files.items():

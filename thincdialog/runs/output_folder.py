@@ -15,15 +15,12 @@ from .run_log import CANNOT, ELSEWHERE, LOG, RUNNING, is_running
 from .scores_file import SCORES
 
 
-def check_output(
-    folder: Optional[Path], force: bool, resume: bool = False, has_checkpoint: bool = True
-) -> None:
+def check_output(folder: Optional[Path], force: bool, resume: bool = False) -> None:
     """Check, before any work is done, that a run can be saved into a folder.
 
     folder (Optional[Path]): The folder; None to save nothing.
     force (bool): Whether to replace the run in the folder.
     resume (bool): Whether to resume the run in the folder.
-    has_checkpoint (bool): False once it is known that there is no checkpoint to resume from.
     RAISES (OutputError): If the folder is not empty and neither flag is set, if it cannot be
         written, if a model would replace something else, or if a run is in progress in it.
     """
@@ -32,13 +29,13 @@ def check_output(
             raise OutputError("--resume continues a run: give its folder with --output.")
         return
     with writing(folder, ELSEWHERE, CANNOT):
-        check_contents(folder, force, resume, has_checkpoint)
+        check_contents(folder, force, resume)
         folder.mkdir(parents=True, exist_ok=True)
         with TemporaryFile(dir=folder):
             pass
 
 
-def check_contents(folder: Path, force: bool, resume: bool, has_checkpoint: bool) -> None:
+def check_contents(folder: Path, force: bool, resume: bool) -> None:
     """Check that a folder's contents may be replaced, or can be resumed; write nothing.
 
     RAISES (OutputError): If not.
@@ -50,8 +47,7 @@ def check_contents(folder: Path, force: bool, resume: bool, has_checkpoint: bool
             f"{folder}  is not empty. Choose another folder with --output, resume its run "
             "with --resume, or replace it with --force."
         )
-    # After the search for a checkpoint, the lock is held by this process itself.
-    if resume and has_checkpoint and is_running(folder):
+    if resume and is_running(folder):
         raise OutputError(f"{folder}  {RUNNING}")
     foreign = Checkpoints(folder).foreign()
     if foreign is not None:
@@ -75,7 +71,15 @@ def check_contents(folder: Path, force: bool, resume: bool, has_checkpoint: bool
                 f"{model}  is not a saved model, so --force does not replace it. "
                 "Choose another folder with --output."
             )
-        if model.exists() and not has_checkpoint and not force:
+
+
+def check_start(folder: Optional[Path]) -> None:
+    """Check that a run without a checkpoint can start from scratch, although it should resume.
+
+    RAISES (OutputError): If the folder holds a model, which would be lost.
+    """
+    for name in (BEST, LAST):
+        if folder is not None and (folder / name).exists():
             raise OutputError(
                 f"{folder}  holds {name}, but no checkpoint to resume from. Choose another folder "
                 "with --output, or add --force to start again."

@@ -116,9 +116,7 @@ def results(runs: Sequence[Union[str, Path]]) -> List[RunResult]:
         tasks = [name.split(".")[1] for name in config if name.startswith("tasks.")]
         result.task = ", ".join(dict.fromkeys(tasks)) or result.task
         direction = config.get("training.score_direction", "").strip('"')
-        better = {"max": True, "min": False}.get(direction)
-        known = higher_is_better(result.score_name or "")
-        result.higher_is_better = known if better is None else better
+        result.higher_is_better = higher_is_better(result.score_name or "", direction=direction)
         result.config = config
         result.settings = {name: config.get(name) for name in differing}
         table.append(result)

@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, TextIO, Union
 
 from ..config import ConfigLike, check_config, load_code, load_config
-from ..config.diff import diff_config
 from ..contract import reason
 from ..errors import ConfigError, OutputError, Problem
 from ..files.json_file import read_json, write_json
 from ..files.plain_file import not_plain
 from ..files.whole_file import whole_file, writing
 from ..training.experiment import CodeLike, Experiment, Overrides, PathLike
-from .changes import SAME_OUTCOME, is_among
+from .changes import SAME_OUTCOME, changes_of, flat, is_among
 from .run_table import RunResult, results
 from .scores_file import read_scores
 from .sweep_values import Choices, Range, grid, read_choices, run_name, sample
@@ -207,17 +206,11 @@ def _check_trained(
         if run.state not in (FINISHED, BEGUN) or not path.is_file():
             continue
         checked = load_config(config, {**common, **run.overrides})
-        others = [
-            difference
-            for difference in diff_config(checked, path)
-            if difference.kind != "same"
-            and not is_among(f"{difference.section}.{difference.key}", SAME_OUTCOME)
-        ]
+        before = flat(load_config(path).interpolated)
+        changes = changes_of(before, flat(checked.interpolated))
+        others = [change for change in changes if not is_among(change.name, SAME_OUTCOME)]
         if others:
-            shown = ", ".join(
-                f"{d.section}.{d.key} (was {d.old or 'not there'}, is {d.new or 'not there'})"
-                for d in others[:4]
-            )
+            shown = ", ".join(f"{each.name} (was {each.old}, is {each.new})" for each in others[:4])
             more = f" and {len(others) - 4} more" if len(others) > 4 else ""
             raise OutputError(
                 f"{path}  the run was trained with other settings: {shown}{more}. "

@@ -15,7 +15,6 @@ from ..evaluation.evaluate_agent import evaluate_agent, sample_exchanges
 from ..evaluation.results import Result
 from ..evaluation.shared_file import shared_file
 from ..evaluation.unreachable import unreachable_labels
-from ..files.plain_file import real_path
 from ..files.saved_model import BEST
 from ..loggers.chain import run_loggers
 from ..loggers.logger import LoggedRun
@@ -28,7 +27,7 @@ from ..training.problems import check_training
 from ..training.progress import Position, TrainingLimits
 from ..worlds import batch_world
 from .model_card import write_card
-from .output_folder import check_output, taken_back
+from .output_folder import check_output, check_start, taken_back
 from .run_keeper import RunKeeper
 from .scores_file import write_scores
 
@@ -89,7 +88,9 @@ def train(
             check_output(folder, force, resume)
             try:
                 with run.keeper.keeping(run.note):
-                    state = run.find(force) if resume else None
+                    state = run.keeper.find(run.note) if resume else None
+                    if resume and state is None and not force:
+                        check_start(folder)
                     try:
                         return run.train(state)
                     finally:  # Also after an error, which skipped data may have caused.
@@ -116,7 +117,6 @@ class TrainingRun:
         self.stdout, self.stderr = stdout, stderr
         self.interruption = Interruption()
         check_training(experiment)
-        _check_store(experiment, folder)
         self.teacher = experiment.training_split(with_metrics=False)
         limits = experiment.training["max_steps"] or experiment.training["max_seconds"]
         if experiment.agent.learns and self.teacher.order.is_endless and not limits:
@@ -126,13 +126,6 @@ class TrainingRun:
         self.keeper = RunKeeper(experiment, folder)
         self._noted: Set[str] = set()
         experiment.readers.note = self.note
-
-    def find(self, force: bool) -> Optional[Dict[str, Any]]:
-        """Return the state to resume from; None to start from scratch."""
-        state = self.keeper.find(self.note)
-        if state is None:
-            check_output(self.folder, force, resume=True, has_checkpoint=False)
-        return state
 
     def note(self, line: str) -> None:
         self.stderr.write(f"{line}\n")
@@ -350,17 +343,3 @@ def measure_baselines(
             for split, teacher in teachers.items()
         }
     return found
-
-
-def _check_store(experiment: Experiment, folder: Optional[Path]) -> None:
-    """Check that no store is in the run's folder, because another run may replace the whole folder.
-
-    RAISES (ConfigError): If a store is there.
-    """
-    if experiment.stores is None or folder is None:
-        return
-    root, own = real_path(experiment.stores.root), real_path(folder)
-    if own == root or own in root.parents:
-        text = f"[loader] store is '{experiment.stores.root}', in the folder of the run"
-        hint = "give a folder next to it, which other runs can use, too"
-        raise experiment.checked.error(text, hint, "loader", "store")

@@ -5,7 +5,7 @@ for every agent that learns. A model saved by such a run is complete without it.
 """
 
 from pathlib import Path
-from typing import Any, Dict, Optional, Tuple
+from typing import Any, Optional, Tuple
 
 from ..config import CheckedConfig, read_sections
 from ..errors import ConfigError, Problem
@@ -34,15 +34,15 @@ def find_beginning(checked: CheckedConfig) -> Optional[Path]:
     if saved is not None and own is not None:
         before, now = (dict(leaves(section)) for section in (saved, own))
         different = [key for key in {**before, **now} if before.get(key) != now.get(key)]
-        problems = [_other(checked, folder, key, before, now) for key in different]
+        hint = "its embeddings belong to its tokens: copy [tokenizer] from its config.cfg"
+        problems = [
+            Problem(
+                checked.where("tokenizer", key),
+                f"[tokenizer] {key} = {now.get(key)!r}, but {before.get(key)!r} in {folder}",
+                hint,
+            )
+            for key in different
+        ]
         if problems:
             raise ConfigError(problems, checked.name)
     return folder
-
-
-def _other(
-    checked: CheckedConfig, folder: Path, key: str, before: Dict[str, Any], now: Dict[str, Any]
-) -> Problem:
-    text = f"[tokenizer] {key} = {now.get(key)!r}, but {before.get(key)!r} in {folder}"
-    hint = "its embeddings belong to its tokens: copy [tokenizer] from its config.cfg"
-    return Problem(checked.where("tokenizer", key), text, hint)

@@ -44,10 +44,9 @@ from ..teachers import MultiTask, Teacher, mix_tasks
 from ..worlds import WorldFactory
 from .beginning import find_beginning
 from .data_size import chosen_settings, left_to_size
-from .kept_tokenizer import find, keep
 from .preprocessing import preprocessing_of
 from .reading_bar import reading_bar
-from .stores import Building, Built, Stores
+from .stores import Building, Built, Stores, keep, load_kept
 from .trained_model import load_agent, open_model
 
 # Samples of examples and candidates are the same for all seeds of the training, so that runs can be
@@ -272,7 +271,7 @@ class Experiment:
         with reading_bar(stderr) as progress:
             known = {"tokenizer": self.tokenizer, "seed": self.seed, "progress": progress}
             if name is None:
-                is_kept = place is not None and find(self.tokenizer, place)
+                is_kept = place is not None and load_kept(self.tokenizer, place)
                 self.agent.initialize(teacher, **known)
                 check_attributes(self.agent)
                 is_built = place is not None and self.agent.text_encoder is not None

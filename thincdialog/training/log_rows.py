@@ -34,10 +34,8 @@ class LogRows:
     def _begin(self) -> None:
         # The sum does not depend on the order of the steps.
         self._loss, self._weight = ExactSum(), 0
-        # Losses (True) and norms (False) that are still on a device, and the total weight of these
-        # losses.
-        self._waiting: List[Tuple[Later, bool]] = []
-        self._n_waiting = 0
+        # Losses that are still on a device, with their weights; and norms, with None.
+        self._waiting: List[Tuple[Later, Optional[int]]] = []
         self._unit = "examples"
         self._counts: Counter = Counter()
 
@@ -45,15 +43,14 @@ class LogRows:
         """Add the report of a step."""
         loss = report.loss
         if isinstance(loss, Later):
-            self._waiting.append((loss, True))
-            self._n_waiting += report.weight
+            self._waiting.append((loss, report.weight))
             self._unit = report.unit
         elif loss is not None:
             self._loss.add(loss)
             self._weight += report.weight
             self._unit = report.unit
         if isinstance(report.gradient_norm, Later):
-            self._waiting.append((report.gradient_norm, False))
+            self._waiting.append((report.gradient_norm, None))
         self._counts.update(report.counts)
         if len(self._waiting) >= MOST_WAITING:
             self.settle()
@@ -64,11 +61,10 @@ class LogRows:
         RAISES (TrainingError): If a number is not finite; the error names the first such step.
         """
         waiting, self._waiting = self._waiting, []
-        for value, (_, is_loss) in zip(settle([number for number, _ in waiting]), waiting):
-            if is_loss:
+        for value, (_, weight) in zip(settle([number for number, _ in waiting]), waiting):
+            if weight is not None:
                 self._loss.add(value)
-        self._weight += self._n_waiting
-        self._n_waiting = 0
+                self._weight += weight
 
     def mean_loss(self) -> Tuple[float, str]:
         """Return the mean loss since the last row, without numbers that are still on a device, and

@@ -18,7 +18,7 @@ from typing import Any, Callable, ContextManager, Dict, List, Mapping, Optional
 
 from ..callbacks.callback import shall_end
 from ..contract import is_users, place_of
-from ..errors import DataError, ProtocolError
+from ..errors import DataError, ProtocolError, TrainingError
 from ..loggers.logger import Log, Progress
 from ..ops.device_memory import held_bytes
 from ..ops.later import Number
@@ -34,7 +34,6 @@ from .progress import Clock, Epochs, Every, Position, TrainingLimits
 from .random_state import random_state, set_random_state
 from .runner import Runner
 from .selection import Selection
-from .weights import check_weights
 
 UNITS = ("epochs", "steps", "seconds")
 
@@ -364,6 +363,22 @@ class TrainingLoop:
 
 def _float(number: Optional[Number]) -> Optional[float]:
     return None if number is None else float(number)
+
+
+def check_weights(agent: Learner, step: int) -> None:
+    """Check that the weights are finite. (If the agent reports its loss, that shows the problem
+    earlier.)
+
+    step (int): Number of steps so far.
+    RAISES (TrainingError): If the weights are not finite.
+    """
+    if math.isfinite(float(agent.weights.sum(dtype="d"))):
+        return
+    own = type(agent).update
+    where = f"{place_of(own)}: " if is_users(own) else ""
+    raise TrainingError(
+        f"{where}after step {step}, the weights are not finite: try a lower learn_rate"
+    )
 
 
 def nothing_learned(agent: Learner, train: Teacher) -> DataError:

@@ -70,8 +70,7 @@ class Selection:
         self.without_progress = state["without_progress"]
 
     def _is_better(self, new: float, old: Optional[float]) -> bool:
-        better = {"max": True, "min": False}.get(self.direction)
-        better = higher_is_better(self.score) if better is None else better
+        better = higher_is_better(self.score, direction=self.direction)
         if better is None:
             text = f"[training] score = '{self.score}': is higher or lower better?"
             hint = 'set score_direction to "max" or "min"'

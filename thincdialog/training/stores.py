@@ -4,11 +4,13 @@ then read instead of the data.
     STORE/TASK/SPLIT/examples/          the teacher's examples, after its mutators
     STORE/TASK/SPLIT/tokens-XXXXXXXX/   the token ids of one encoder
     STORE/TASK/SPLIT/observed-XXXXXXXX/ both, after the preprocessing of one agent
-    STORE/tokenizer-XXXXXXXX/           a tokenizer built from the examples (``kept_tokenizer``)
+    STORE/tokenizer-XXXXXXXX/           a tokenizer built from the examples
 
 A store records its sources (see ``made_of``), and is read only if they have not changed.
 """
 
+import hashlib
+import json
 import shutil
 import time
 from contextlib import closing
@@ -29,26 +31,27 @@ from typing import (
 )
 from urllib.parse import quote
 
+from ..data import Tokenizer
 from ..data.text_encoder import TextEncoder
 from ..data.token_writer import CarryOut, write_tokens
+from ..data.tokenizers.tokenizer import load_tokenizer
 from ..errors import ConfigError, DataError, Problem
 from ..examples.mapped_store import MappedStore, mapped_tokens
 from ..examples.split import Split
 from ..examples.store_writer import StoreWriter, keys_of
-from ..files.fingerprint import find_damage
-from ..files.shard_folder import read_manifest
-from ..files.whole_file import writing
+from ..files.fingerprint import checksums, find_damage
+from ..files.shard_folder import MANIFEST, read_manifest
+from ..files.whole_file import writing, written_whole
 from ..messages import SPLITS
 from ..teachers import Teacher
-from .kept_tokenizer import place_of
 from .made_of import DAMAGED_MANIFEST, FORMAT, difference, facts_of, files_of, hashes_of, made_of
 from .preprocessing import Preprocessing
 from .reading_bar import reading_bar
 
 Building = Literal["none", "new", "all"]
-_CONTINUE = "The files written so far are kept: start again to continue."
 # Errors that occur if a manifest is valid JSON, but not the manifest of a store.
 _NO_MANIFEST = (LookupError, ValueError, TypeError, AttributeError)
+_CONTINUE = "The files written so far are kept: start again to continue."
 
 
 class Built(NamedTuple):
@@ -293,11 +296,11 @@ def _reason_to_build(
     folder: Path,
     building: Building,
     new: str,
-    change: Callable[[Dict[str, Any]], str],
-    look: Callable[[], Any],
+    change: Callable[[Dict[str, Any]], str] = lambda manifest: "",
+    look: Callable[[], Any] = lambda: None,
 ) -> str:
-    """Return the reason to build a folder of a store or of tokens; "" if it is valid. Damage is
-    searched only if damaged stores are built again.
+    """Return the reason to build a store, tokens or a tokenizer; "" if the folder is valid. Damage
+    is searched only if damaged stores are built again.
 
     new (str): The reason if there is no manifest.
     change (Callable): Describes how the sources differ from those in a manifest; "" if they do not.
@@ -324,6 +327,44 @@ def _reason_to_build(
         return str(error)
     except _NO_MANIFEST:
         return DAMAGED_MANIFEST
+
+
+# --- tokenizers ---------------------------------------------------------------------------
+
+
+def place_of(root: Path, kind: str, made_of: Any) -> Path:
+    """Return the folder of something in a store, such as a tokenizer.
+
+    root (Path): Folder that contains it.
+    kind (str): First part of the folder's name.
+    made_of (Any): Settings and data that it is built from, as JSON.
+    """
+    text = json.dumps(made_of, sort_keys=True)
+    return root / f"{kind}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+
+
+def load_kept(tokenizer: Tokenizer, place: Path) -> bool:
+    """Load a tokenizer if it was saved and is not damaged, so that it needs no texts.
+
+    RETURNS (bool): Whether it was loaded.
+    """
+    if _reason_to_build(place, "all", "it is new"):
+        return False
+    load_tokenizer(tokenizer, place)
+    tokenizer.needs_texts = False
+    return True
+
+
+def keep(tokenizer: Tokenizer, place: Path) -> None:
+    """Save a tokenizer for later runs.
+
+    RAISES (OutputError): If it cannot be written.
+    """
+    with written_whole(place) as folder:
+        tokenizer.to_disk(folder / "tokenizer")
+        paths = sorted(path for path in folder.rglob("*") if path.is_file())
+        manifest = json.dumps({"files": checksums(folder, paths)})
+        (folder / MANIFEST).write_text(manifest, encoding="utf8")
 
 
 def _size(folder: Path) -> int:
