@@ -386,18 +386,17 @@ def moments(kind, sizes, is_held, settings):
     experiment = SimpleNamespace(
         training=training, checked=checked, optimizer=None, learner=Idle(), left_out=dict
     )
+    experiment.runner = Scripted(sizes)
     n_examples = sum(sizes) + settings["unlabelled"] if is_held else None
     order = SimpleNamespace(origin="the data")
     teacher = SimpleNamespace(n_examples=n_examples, all_labels=lambda: iter(()), order=order)
-    runner, keeper, interruption = Scripted(sizes), Noting(), Interruption()
+    keeper, interruption = Noting(), Interruption()
 
     def log(progress, info):
         if info is not None:
             keeper.moments.append((info["is_evaluation"], info["step"], info["loss_per_example"]))
 
-    loop = kind(
-        experiment, teacher, teacher, runner, log, keeper, interruption, lambda report: None
-    )
+    loop = kind(experiment, teacher, teacher, log, keeper, interruption, lambda report: None)
     try:
         outcome = loop.run()
     except DataError as error:  # No batch of an epoch had a label.

@@ -32,7 +32,7 @@ from ..registry import registry
 from ..training.trained_model import ANSWERING
 
 CARD = "README.md"
-PACKAGES = ("thinc", "numpy")
+_installed = lru_cache(metadata.version)
 # Settings to list if the config has them.
 SETTINGS = (
     "system.seed", "training.max_epochs", "training.max_steps", "training.min_steps",
@@ -94,16 +94,18 @@ def card(folder: Path, result: Optional[Result] = None) -> str:
     """Return the text of the card in Markdown. Arguments are as for ``write_card``."""
     config = _parsed((folder / "config.cfg").read_text(encoding="utf8"))
     meta = read_json(folder / "meta.json")
-    parts = [
-        _head(config, meta),
-        _scores(meta, result),
-        _data(config, result),
-        _model(config, meta, folder, result),
-        _use(folder.name, meta.get("code", []), _answers_with_code(config)),
-        _limits(config, meta, folder, result),
-        _versions(meta),
-    ]
-    return "\n".join(line for part in parts for line in part) + "\n"
+    sections = {
+        "Scores": _scores(meta, result),
+        "Data": _data(config, result),
+        "Model and training": _model(config, meta, folder, result),
+        "How to use it": _use(folder.name, meta.get("code", []), _answers_with_code(config)),
+        "Limits": _limits(config, meta, folder, result),
+        "Versions": _versions(meta),
+    }
+    lines = _head(config, meta)
+    for title, section in sections.items():
+        lines += ["", f"## {title}", "", *section]
+    return "\n".join(lines) + "\n"
 
 
 @lru_cache(maxsize=1)
@@ -136,7 +138,6 @@ def _first_sentence(name: str) -> List[str]:
 
 
 def _scores(meta: Mapping[str, Any], result: Optional[Result]) -> Iterator[str]:
-    yield from ("", "## Scores", "")
     if result is None or not result.scores:
         if not meta.get("dev"):
             yield "None were measured when it was saved."
@@ -172,7 +173,6 @@ def _number(value: Any) -> str:
 
 
 def _data(config: Mapping[str, Any], result: Optional[Result]) -> Iterator[str]:
-    yield from ("", "## Data", "")
     rows = [["task", "teacher", "split", "files", "examples"]]
     tasks = config.get("tasks", {})
     for task, settings in tasks.items():
@@ -210,7 +210,6 @@ def _file_names(value: Any) -> str:
 def _model(
     config: Mapping[str, Any], meta: Mapping[str, Any], folder: Path, result: Optional[Result]
 ) -> Iterator[str]:
-    yield from ("", "## Model and training", "")
     files = [path for path in folder.rglob("*") if path.is_file() and path.name != CARD]
     if (folder / "layout.json").is_file():
         slots = read_json(folder / "layout.json")["parameters"]
@@ -260,7 +259,6 @@ def _use(name: str, code: Sequence[str], answers_with_code: bool) -> List[str]:
     to_chat = words if answers_with_code else words[:1]
     given = f", code={json.dumps(list(code))}" if code and answers_with_code else ""
     return [
-        "", "## How to use it", "",
         f"{needs if code else ''}In the folder that contains this one:", "",
         "```",
         f"python -m thincdialog {shlex.join(['chat', *to_chat])}",
@@ -290,7 +288,6 @@ def _answers_with_code(config: Mapping[str, Any]) -> bool:
 def _limits(
     config: Mapping[str, Any], meta: Mapping[str, Any], folder: Path, result: Optional[Result]
 ) -> Iterator[str]:
-    yield from ("", "## Limits", "")
     yield "- The scores are valid only for data like the data that it was measured on."
     agent = config.get("agent", {})
     if agent.get("@agents") == "thincdialog.Ranker.v1":
@@ -325,15 +322,10 @@ def _limits(
     yield "- Replies are not filtered: it may repeat anything in its training data."
 
 
-@lru_cache(maxsize=None)
-def _packages() -> List[str]:
-    return [f"{name} {metadata.version(name)}" for name in PACKAGES]
-
-
 def _versions(meta: Mapping[str, Any]) -> List[str]:
-    of_python = meta.get("python", platform.python_version())
-    own = f"thincdialog {_version(meta)}"
-    return ["", "## Versions", "", ", ".join([own, f"Python {of_python}", *_packages()])]
+    found = {"thincdialog": _version(meta), "Python": meta.get("python", platform.python_version())}
+    found.update({name: _installed(name) for name in ("thinc", "numpy")})
+    return [", ".join(f"{name} {version}" for name, version in found.items())]
 
 
 def _version(meta: Mapping[str, Any]) -> str:

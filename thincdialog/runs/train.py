@@ -144,7 +144,9 @@ class TrainingRun:
             tail = "no training data, so its weight has no effect"
             self.note(f"[mixture.weights] {', '.join(unused)}: {tail}")
         experiment.use_examples(self.stderr)
-        dev, test = self._split("dev"), self._split("test")
+        splits = filter(experiment.has_split, ("dev", "test"))
+        held_out = {split: experiment.evaluation_split(split) for split in splits}
+        dev = held_out.get("dev")
         if state is not None:
             with self.keeper.taking_back():
                 self.keeper.restore(state)
@@ -152,7 +154,7 @@ class TrainingRun:
         else:
             experiment.initialize(self.teacher, self.stderr)
         experiment.use_tokens(self.stderr)
-        teachers = [teacher for teacher in (self.teacher, dev, test) if teacher is not None]
+        teachers = [self.teacher, *held_out.values()]
         self._read(teachers)
         experiment.encode_ahead(teachers, self.stderr)
         for name, task in experiment.tasks.items():
@@ -176,7 +178,7 @@ class TrainingRun:
             result.can_chat = not (reading.n_features or reading.other_fields)
             result.has_classes = experiment.agent.has_classes
             result.reads_files = bool(self.teacher.files("train"))
-            self._finish(result, {"dev": dev, "test": test})
+            self._finish(result, held_out)
         self.note_bad_data()
         result.left_out.update(experiment.left_out())
         if self.folder is not None:
@@ -210,10 +212,6 @@ class TrainingRun:
             if shown not in self._noted:
                 self._noted.add(shown)
                 self.note(f"{split}: the metric {shown} is nan.")
-
-    def _split(self, split: str) -> Optional[Teacher]:
-        experiment = self.experiment
-        return experiment.evaluation_split(split) if experiment.has_split(split) else None
 
     def _read(self, teachers: List[Teacher]) -> None:
         """Read all data that is kept in memory, including the test data, so that errors in it are
@@ -251,14 +249,7 @@ class TrainingRun:
             runner.begin(experiment, self.teacher, self.interruption, self.note)
             stack.callback(runner.end)
             loop = TrainingLoop(
-                experiment,
-                self.teacher,
-                dev,
-                runner,
-                log,
-                self.keeper,
-                self.interruption,
-                self._evaluated,
+                experiment, self.teacher, dev, log, self.keeper, self.interruption, self._evaluated
             )
             try:
                 if state is not None:
@@ -294,30 +285,29 @@ class TrainingRun:
             left_out=dict(loop.left_out),
         )
 
-    def _finish(self, result: Result, teachers: Mapping[str, Optional[Teacher]]) -> None:
+    def _finish(self, result: Result, teachers: Mapping[str, Teacher]) -> None:
         """Measure the scores of the best weights and of the baselines, and sample some
         conversations."""
         experiment = self.experiment
         if experiment.agent.learns and self.keeper.best_weights is not None:
             experiment.learner.weights[:] = self.keeper.best_weights
             experiment.learner.weights_changed()
-        if experiment.agent.temperature is not None and teachers["dev"] is not None:
+        if experiment.agent.temperature is not None and "dev" in teachers:
             if note := calibrate(experiment):
                 self.note(f"dev: {note}.")
         result.output = self.folder
         counts = {name: task.n_examples for name, task in self.teacher.by_task().items()}
         result.train_examples = {name: n for name, n in counts.items() if n is not None}
-        known = {split: teacher for split, teacher in teachers.items() if teacher is not None}
-        for split, teacher in known.items():
-            if known.get("dev") is None:
+        for split, teacher in teachers.items():
+            if "dev" not in teachers:
                 self._warn(split, teacher)
             result.scores[split] = experiment.runner.evaluate(experiment, teacher)
             if split == "dev" and experiment.agent.temperature is not None:
                 self.keeper.calibrated(result.scores[split])
             self._note_undefined(split, result.scores[split])
-        result.baselines = measure_baselines(experiment, known)
-        if known:
-            last, reachable = list(known.values())[-1], experiment.agent.reachable
+        result.baselines = measure_baselines(experiment, teachers)
+        if teachers:
+            last, reachable = list(teachers.values())[-1], experiment.agent.reachable
             if 0 < (last.n_examples or 0) <= MOST_COUNTED:
                 labelled = (each for each in last.examples() if each.all_labels)
                 result.choices = dict(Counter(len(reachable(each) or ()) for each in labelled))

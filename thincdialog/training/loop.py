@@ -41,11 +41,11 @@ UNITS = ("epochs", "steps", "seconds")
 class TrainingLoop:
     """Train an agent with the settings of ``[training]``.
 
-    experiment (Experiment): Holds the agent to train, and its optimizer.
+    experiment (Experiment): Holds the agent to train, its optimizer, and the runner, which makes
+        the steps; the runner's ``begin`` has been called.
     train (Teacher): Teacher of the training data.
     dev (Optional[Teacher]): Teacher of the dev data; without dev data, the last weights are the
         best.
-    runner (Runner): Makes the steps; its ``begin`` has been called.
     log (Log): Called once for each step, and for the evaluation at step 0.
     keeper (Keeper): Saves models and checkpoints.
     interruption (Interruption): Receives signals.
@@ -60,13 +60,13 @@ class TrainingLoop:
         experiment: Experiment,
         train: Teacher,
         dev: Optional[Teacher],
-        runner: Runner,
         log: Log,
         keeper: Keeper,
         interruption: Interruption,
         evaluated: Callable[[Mapping[str, float]], None],
     ):
-        self.experiment, self.runner, self.dev = experiment, runner, dev
+        self.experiment, self.dev = experiment, dev
+        self.runner: Runner = experiment.runner
         self.log, self.keeper, self.interruption = log, keeper, interruption
         self.evaluated = evaluated
         training = self.training = experiment.training
