@@ -50,18 +50,13 @@ def find_runs(paths: Sequence[Union[str, Path]]) -> List[Run]:
     runs = []
     for name, path in zip(_names(list(known)), known.values()):
         rows = _read(path)
-        if path.is_file():
-            if not rows and path.stat().st_size:
-                if len(known) > 1 and path.suffix != ".jsonl":
-                    continue  # A picture, or sweep.json.
-                raise DataError(path, "has no rows of a training run. Give the log.jsonl of a run.")
-            parts = _split(rows)
-            many = len(parts) > 1
-            runs += [
-                Run(f"{name}#{i}" if many else name, path, rows) for i, rows in enumerate(parts, 1)
-            ]
-        else:
-            runs.append(Run(name, path, rows))
+        if path.is_file() and not rows and path.stat().st_size:
+            if len(known) > 1 and path.suffix != ".jsonl":
+                continue  # A picture, or sweep.json.
+            raise DataError(path, "has no rows of a training run. Give the log.jsonl of a run.")
+        parts = _split(rows) if path.is_file() else [rows]
+        names = [f"{name}#{i}" for i in range(1, len(parts) + 1)] if parts[1:] else [name]
+        runs += [Run(own, path, part) for own, part in zip(names, parts)]
     return runs
 
 

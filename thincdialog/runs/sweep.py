@@ -116,41 +116,30 @@ def sweep(
         stream.write(f"\nRun {number} of {len(runs)}: {run.name}\n")
         run.state, run.error = BEGUN, None
         state.write(runs)
-        _train(config, {**common, **run.overrides}, folder / run.name, run, code, stream)
+        place = folder / run.name
+        # With force, a run that was stopped before its first checkpoint starts from scratch.
+        is_begun = place.is_dir() and any(place.iterdir())
+        try:
+            train(
+                config,
+                output=place,
+                overrides={**common, **run.overrides},
+                resume=is_begun,
+                force=is_begun,
+                code=code,  # Imported in this process already, but worker processes import it too.
+                stdout=stream,
+                stderr=stream,
+            )
+            run.state = FINISHED
+        except Exception as error:  # After any error, the other runs may still succeed.
+            run.state, run.error = FAILED, reason(error)
+            stream.write(f"Failed: {run.error}\n")
         state.write(runs)
     found = Sweep(folder, runs)
     finished = [str(folder / run.name) for run in runs if run.state == FINISHED]
     if finished:
         found.results = results(finished)
     return found
-
-
-def _train(
-    config: ConfigLike,
-    overrides: Dict[str, Any],
-    folder: Path,
-    run: SweepRun,
-    code: CodeLike,
-    stream: TextIO,
-) -> None:
-    resume = folder.is_dir() and any(folder.iterdir())
-    try:
-        # With force, a run that was stopped before its first checkpoint starts from scratch.
-        train(
-            config,
-            output=folder,
-            overrides=overrides,
-            resume=resume,
-            force=resume,
-            code=code,  # Imported in this process already, but worker processes must import it too.
-            stdout=stream,
-            stderr=stream,
-        )
-        run.state = FINISHED
-    except Exception as error:  # After any error, the other runs may still succeed.
-        run.state = FAILED
-        run.error = reason(error)
-        stream.write(f"Failed: {run.error}\n")
 
 
 def _check(
@@ -164,21 +153,19 @@ def _check(
     RAISES (ConfigError): If there are problems; lists all of them.
     RAISES (DataError): If data is missing.
     """
-    problems: List[Problem] = []
-    for name in choices:
-        if name in ("training.score", "training.score_direction"):
-            text = f"runs with different {name} cannot be compared"
-            problems.append(Problem(f"--over {name}", text, "leave it out"))
-    path = "config"
+    problems = [
+        Problem(f"--over {name}", f"runs with different {name} cannot be compared", "leave it out")
+        for name in choices
+        if name in ("training.score", "training.score_direction")
+    ]
     for chosen in _to_check(choices, combinations):
         for problem in check_config(config, {**common, **chosen}):
             name = problem.where.removeprefix("--")
             where = f"--over {name}" if name in chosen else problem.where
             problems.append(problem._replace(where=where))
-    if isinstance(config, (str, Path)) and "\n" not in str(config):
-        path = str(config)
     if problems:
-        raise ConfigError(list(dict.fromkeys(problems)), path)
+        is_path = isinstance(config, (str, Path)) and "\n" not in str(config)
+        raise ConfigError(list(dict.fromkeys(problems)), str(config) if is_path else "config")
     Experiment.from_config(config, {**common, **combinations[0]}).check_data()
 
 

@@ -111,9 +111,8 @@ def _score_problems(experiment: Experiment) -> List[Problem]:
     agent = experiment.agent
     if not (agent.learns and experiment.has_split("dev")):
         return []
-    if agent.reported is None or is_users(type(agent).report):
-        return []
-    if is_users(experiment.evaluation["world"]):
+    users = is_users(type(agent).report) or is_users(experiment.evaluation["world"])
+    if agent.reported is None or users:
         return []
     names = {"examples", *agent.reported}
     for metric in experiment.metrics:
