@@ -1,7 +1,7 @@
 """Make the report on a split from counts of the split and of the training data."""
 
 from itertools import chain, islice
-from typing import Container, Dict, Iterable, List, Sequence, Set
+from typing import Dict, Iterable, List, Sequence, Set
 
 import numpy as np
 
@@ -24,7 +24,6 @@ def report_split(
     split: str,
     survey: Survey,
     train: Sequence[Survey],
-    known_words: Container[str],
     limits: Limits,
     unreachable: Unreachable,
 ) -> SplitReport:
@@ -33,7 +32,6 @@ def report_split(
     task, split (str): Names of the task and the split.
     survey (Survey): Survey of the split.
     train (Sequence[Survey]): Surveys of the training data of all tasks.
-    known_words (Container[str]): The words of the training data, or of the tokenizer's vocabulary.
     limits (Limits): Their ``min_of_class`` decides which classes are rare.
     unreachable (Unreachable): Labels that the agent can never give.
     """
@@ -84,7 +82,6 @@ def report_split(
     if reading.has_label_sets:
         n_labels, n_new = len(by_count), sum(survey.labels[name] for name in new_labels)
     outside = [name for name, _ in _most(survey.outside.items())]
-    unknown = {word: n for word, n in survey.words.items() if word not in known_words}
     conversations = survey.prints("conversations")
     n_shared = len(repeats(conversations))
     most = {"contexts": reading.max_context, "labels": reading.max_label}
@@ -103,9 +100,9 @@ def report_split(
             for name, counts in tokens.items()
             if counts
         },
-        n_words=survey.words.total(),
-        n_unknown=sum(unknown.values()),
-        unknown_words=_most(unknown.items()),
+        n_words=survey.n_words,
+        n_unknown=survey.n_unknown,
+        unknown_words=_most(survey.unknown.items()),
         n_labels=n_labels,
         null_labels=[pair for pair in by_count if pair[0].strip() and is_null_like(pair[0])],
         frequent_labels=by_count[:N_NAMED],

@@ -3,7 +3,7 @@
 from array import array
 from collections import Counter
 from itertools import combinations, islice
-from typing import Any, Callable, Dict, FrozenSet, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -30,6 +30,8 @@ _TOLD_APART = {"id", "text", "labels", "eval_labels", "label_candidates", "episo
 _BATCH = 1024
 # Number of labels to count by name; if there are more, the rare ones are dropped.
 MAX_LABELS = 100_000
+# Number of unknown words to count by name; if there are more, the rare ones are dropped.
+MAX_WORDS = 100_000
 # Number of ids of faulty examples to keep, for each kind of fault.
 N_FAULTY = 3
 # Number of token rows to cache, about 16 bytes each.
@@ -89,7 +91,10 @@ class Survey:
 
     def __init__(self, teacher: Teacher, reading: Reading):
         self.teacher, self.reading = teacher, reading
-        self.words: Counter[str] = Counter()  # Words of texts and labels, or other pieces of them.
+        self.known: Optional[Mapping[str, int]] = None
+        self.gathered: Counter[str] = Counter()  # Collected words, if no vocabulary is known.
+        self.unknown: Counter[str] = Counter()
+        self.n_words = self.n_unknown = 0
         self.n_episodes = self.n_examples = 0
         self.n_with_features = 0
         # Numbers of faulty examples by kind, and the ids of the first ones.
@@ -124,12 +129,16 @@ class Survey:
         words = iter(self._words)
         return [frozenset(islice(words, n)) for n in self._n_words]
 
-    def read(self, progress: Optional[Callable[[int], None]]) -> None:
+    def read(
+        self, known: Optional[Mapping[str, int]], progress: Optional[Callable[[int], None]]
+    ) -> None:
         """Count the whole split.
 
+        known (Optional[Mapping[str, int]]): The vocabulary; None to collect the words of the split.
         progress (Optional[Callable]): Called with the number of examples read so far.
         RAISES (DataError): If the data cannot be read.
         """
+        self.known = known
         listener = ConversationAgent(
             history_size=self.reading.history_size, use_reply=self.reading.use_reply
         )
@@ -231,9 +240,19 @@ class Survey:
             self.faulty.setdefault(kind, []).append(str(message.get("id", self.n_examples - 1)))
 
     def _count_words(self, text: str) -> int:
-        """Count the words of a text, and return their number."""
         words = self.reading.words(text)
-        self.words.update(words if self.reading.pieces is None else self.reading.pieces(text))
+        pieces = words if self.reading.pieces is None else self.reading.pieces(text)
+        self.n_words += len(pieces)
+        known = self.known
+        if known is None:
+            self.gathered.update(pieces)
+            return len(words)
+        unknown = [piece for piece in pieces if piece not in known]
+        if unknown:
+            self.n_unknown += len(unknown)
+            self.unknown.update(unknown)
+            if len(self.unknown) >= 2 * MAX_WORDS:
+                self.unknown = Counter(dict(self.unknown.most_common(MAX_WORDS)))
         return len(words)
 
     def _count_tokens(self) -> None:

@@ -2,8 +2,8 @@
 
 import math
 import sys
-from itertools import chain
-from typing import Dict, Optional, Sequence, TextIO, Tuple
+from collections import Counter
+from typing import Dict, Iterable, Optional, Sequence, TextIO, Tuple
 
 from ..config import ConfigLike
 from ..data.tokenizers.vocabulary_tokenizer import VocabularyTokenizer
@@ -76,31 +76,33 @@ def _report(
         with reading_bar(stream) as progress:
             tokenizer.build(experiment.training_split().texts(), progress)
     reading = Reading(agent, tokenizer)
+    known = None
+    if isinstance(tokenizer, VocabularyTokenizer):
+        vocabulary = tokenizer.vocabulary
+        known = dict(zip(vocabulary.tokens, vocabulary.counts))
     surveys = {
         (name, split): Survey(task.for_split(split, training=split == "train"), reading)
         for split in SPLITS
         for name, task in tasks.items()
         if split in task.splits and (split in wanted or split == "train")
     }
-    for (name, split), survey in surveys.items():
-        with reading_bar(stream, f"Reading {name} {split}", "examples") as progress:
-            survey.read(progress)
     train = [survey for (_, split), survey in surveys.items() if split == "train"]
-    known_words = frozenset(chain.from_iterable(survey.words for survey in train))
-    if isinstance(tokenizer, VocabularyTokenizer):
-        known_words = frozenset(tokenizer.vocabulary.tokens)
+    for (name, split), survey in surveys.items():
+        if known is None and split != "train":
+            known = _gathered(train)
+        with reading_bar(stream, f"Reading {name} {split}", "examples") as progress:
+            survey.read(known, progress)
+    n_known = len(known if known is not None else _gathered(train))
     unreachable = _unreachable(experiment, [split for split in wanted if split != "train"])
     reports = []
     for name, split in [(name, split) for name in tasks for split in wanted]:
         if (name, split) in surveys:
             lost = unreachable.get((name, split), Unreachable())
-            part = report_split(name, split, surveys[name, split], train, known_words, limits, lost)
+            part = report_split(name, split, surveys[name, split], train, limits, lost)
             if experiment.stores is not None:
                 part.store = experiment.stores.about(name, split)
             reports.append(part)
-    report = DataReport(
-        reports, reading.has_classes, reading.has_label_sets, len(known_words), limits
-    )
+    report = DataReport(reports, reading.has_classes, reading.has_label_sets, n_known, limits)
     run_checks(report)
     if "train" in wanted:
         experiment.choose(experiment.training_split())
@@ -138,3 +140,7 @@ def _unreachable(
         for split in splits
         for name, found in find_unreachable(agent, experiment.evaluation_split(split)).items()
     }
+
+
+def _gathered(surveys: Iterable[Survey]) -> Dict[str, int]:
+    return sum((survey.gathered for survey in surveys), Counter())
