@@ -211,6 +211,17 @@ def test_evaluate_shows_classes(run, tmp_path):
     assert code == 1 and "m.abc  cannot be written: Format 'abc' is not supported" in err
 
 
+def test_evaluate_writes_no_predictions_if_it_refuses_a_confusion_matrix(run, tmp_path):
+    several = CLASSIFIER.replace("thincdialog.Classifier.v1", "thincdialog.MultiLabel.v1", 1)
+    command = of_moods(tmp_path, ["good", "bad"] * 12, several)
+    code, _, err = run(f"{command} --training.score micro_f1")
+    assert code == 0, err
+    command = f"evaluate {tmp_path}/out/model-best --confusion --predictions {tmp_path}/new.jsonl"
+    code, out, err = run(command)
+    assert code == 1 and "a confusion matrix needs one class per text" in err and not out
+    assert not (tmp_path / "new.jsonl").exists()
+
+
 def test_evaluate_shows_what_thresholds_do(run, tmp_path):
     of_moods(tmp_path, ["good", "bad", "oos"] * 12, CLASSIFIER)
     rejecting = '--agent.reject_class oos --agent.threshold "precision:0.99"'

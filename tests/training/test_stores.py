@@ -379,13 +379,11 @@ def test_build_replaces_an_invalid_manifest(files, damage):
     assert json.loads(path.read_text())["files"] == json.loads(content)["files"]
 
 
-def test_a_store_in_the_folder_of_a_run_is_kept_if_the_run_is_replaced(files):
-    options = {**STORED, "loader.store": "out/stores"}
-    quietly_train(FILES, files / "out", **options)
-    stored = {path: path.stat().st_ino for path in (files / "out" / "stores").rglob("*")}
-    quietly_train(FILES, files / "out", force=True, **options)
-    assert stored
-    assert {path: path.stat().st_ino for path in (files / "out" / "stores").rglob("*")} == stored
+def test_a_store_in_the_folder_of_a_run_is_refused(files):
+    for place in ("out", "out/stores", "./out/../out"):
+        with pytest.raises(DialogError, match="in the folder of the run"):
+            quietly_train(FILES, files / "out", **{**STORED, "loader.store": place})
+    assert not (files / "out").exists()
 
 
 class Stop(BaseException):

@@ -171,7 +171,7 @@ def split(default: str) -> Argument:
 
 def resamples(kind: Callable[[str], int]) -> Argument:
     """Make --resamples N; ``kind`` is ``count`` or ``positive``."""
-    return argument("--resamples N", "number of bootstrap resamples", kind, 1000)
+    return argument("--resamples N", "number of bootstrap resamples (default: 1,000)", kind, 1000)
 
 
 def json_flag(what: str) -> Argument:

@@ -55,14 +55,14 @@ def run(arguments: argparse.Namespace) -> None:
     options = {"n_resamples": arguments.resamples, **common(arguments, "split")}
     options["labels_needed"] = not arguments.predictions  # Writing replies needs no labels.
     found = evaluate_in_detail(arguments.model, **options)
-    if arguments.predictions:
-        write_predictions(arguments.predictions, found.rows, found.metrics, arguments.top)
-        if arguments.predictions != "-":
-            messages.good(f"Wrote {arguments.predictions}")
     wants_classes = arguments.per_class or arguments.confusion or arguments.confusion_png
     if (arguments.confusion or arguments.confusion_png) and found.has_label_sets:
         text = "a confusion matrix needs one class per text, and this model predicts several"
         raise DialogError(f"{text} labels: use --per-class")
+    if arguments.predictions:
+        write_predictions(arguments.predictions, found.rows, found.metrics, arguments.top)
+        if arguments.predictions != "-":
+            messages.good(f"Wrote {arguments.predictions}")
     matrix = found.confusion() if wants_classes else None
     guesses = found.guesses() if arguments.coverage or arguments.coverage_png else None
     # JSON has stdout for itself.

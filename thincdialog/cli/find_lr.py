@@ -18,7 +18,7 @@ a tenth of the rate at which it grows again or diverges. Writes only the picture
 you ask for one. Method: Smith 2017, https://arxiv.org/abs/1506.01186"""
 
 ARGUMENTS = [
-    argument("--start RATE", "learning rate of the first step", float, 1e-6),
+    argument("--start RATE", "learning rate of the first step (default: 1e-6)", float, 1e-6),
     argument("--end RATE", "learning rate of the last step", float, 1.0),
     argument("--png >FILE", "draw the curve into a .png or .svg file"),
     FORCE,

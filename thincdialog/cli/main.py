@@ -16,7 +16,6 @@ from .arguments import COMMON, UsageError, declare
 from .completion import DEFAULTS, complete, settings_in
 from .output import messages
 from .overrides import ENVIRONMENT, environment_overrides, split_overrides
-from .writing import check_outputs
 
 INTERRUPTED = 130
 TRACEBACK = "THINCDIALOG_TRACEBACK"
@@ -198,6 +197,8 @@ def _run(words: List[str]) -> int:
         parsed.overrides = {**from_environment, **overrides}
     elif overrides:
         parser.error(f"--{next(iter(overrides))}: this command does not accept settings")
+    from .writing import check_outputs  # Not needed for --help and --version.
+
     check_outputs(parsed, [each.dest for each in parser._actions if getattr(each, "writes", False)])
     with allowing(getattr(parsed, "allow_pickle", False)):
         return _module(name).run(parsed) or 0

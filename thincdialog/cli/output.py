@@ -13,8 +13,6 @@ from contextlib import suppress
 from functools import partialmethod
 from typing import Any, Optional, Sequence, TextIO
 
-from ..formats.output_file import open_output
-
 # Sign, its replacement on terminals without that character, and the ANSI code of its colour.
 _SIGNS = {
     "good": ("✔", "[+]", 32),
@@ -198,5 +196,7 @@ def write_text(output: str, text: str, force: bool) -> None:
     if output == "-":
         sys.stdout.write(text)
         return
+    from ..formats.output_file import open_output
+
     with open_output(output, force) as write_line:
         write_line(text.removesuffix("\n"))

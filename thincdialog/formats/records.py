@@ -83,7 +83,8 @@ class Located(NamedTuple):
                 elif step == "$key" and found.key:
                     inner = found.key
                 else:
-                    inner = value[int(step) if isinstance(value, list) else step]
+                    is_index = isinstance(value, list) and step.lstrip("-").isdecimal()
+                    inner = value[int(step) if is_index else step]
             except (LookupError, TypeError, ValueError):
                 if default is ...:
                     raise found._lacks(step) from None

@@ -109,7 +109,7 @@ def _learn(trial: Trial, batch: Batch, steps: int) -> Overfit:
     agent, parameters = trial.agent, trial.agent.parameters
     before = parameters.values.copy()
     first_score = _score(agent, batch)
-    names = _names(agent, before == before)
+    names = _names(agent, np.ones(len(before), dtype=bool))
     has_gradient: Set[str] = set()
     losses: List[float] = []
     hints: List[str] = []

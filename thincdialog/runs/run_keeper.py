@@ -1,5 +1,6 @@
 """Save the models and checkpoints of a run into its folder, and restore them."""
 
+import filecmp
 import json
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -27,6 +28,7 @@ from .model_folder import save_model
 from .replaced_run import REPLACED, WRITTEN_WHOLE, delete_replaced, move_away, move_back
 from .run_log import RunLog
 
+WEIGHTS = "weights.npy"
 # File in a checkpoint: weights of the best model.
 BEST_WEIGHTS = "best.npy"
 
@@ -268,7 +270,9 @@ class RunKeeper(Keeper):
         known: Dict[str, Any] = {}
         with suppress(ModelError, OSError):  # The folder may be damaged, or may not exist.
             saved = read_meta(place)
-            known = {} if find_changes(place, saved) else saved
+            is_whole = not find_changes(place, saved)
+            if is_whole and filecmp.cmp(weights, place / WEIGHTS, shallow=False):
+                known = saved
         if any(known.get(key) != value for key, value in meta.items()):
             with agent.with_weights(self.best_weights):
                 self._save_model(BEST, meta)

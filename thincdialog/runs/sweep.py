@@ -193,8 +193,7 @@ def _check_trained(
         if run.state not in (FINISHED, BEGUN) or not path.is_file():
             continue
         checked = load_config(config, {**common, **run.overrides})
-        before = flat(load_config(path).interpolated)
-        changes = changes_of(before, flat(checked.interpolated))
+        changes = changes_of(flat(load_config(path).config), flat(checked.config))
         others = [change for change in changes if not is_among(change.name, SAME_OUTCOME)]
         if others:
             shown = ", ".join(f"{each.name} (was {each.old}, is {each.new})" for each in others[:4])

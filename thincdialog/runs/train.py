@@ -15,6 +15,7 @@ from ..evaluation.evaluate_agent import evaluate_agent, sample_exchanges
 from ..evaluation.results import Result
 from ..evaluation.shared_file import shared_file
 from ..evaluation.unreachable import unreachable_labels
+from ..files.plain_file import real_path
 from ..files.saved_model import BEST
 from ..loggers.chain import run_loggers
 from ..loggers.logger import LoggedRun
@@ -117,6 +118,7 @@ class TrainingRun:
         self.stdout, self.stderr = stdout, stderr
         self.interruption = Interruption()
         check_training(experiment)
+        _check_store(experiment, folder)
         self.teacher = experiment.training_split(with_metrics=False)
         limits = experiment.training["max_steps"] or experiment.training["max_seconds"]
         if experiment.agent.learns and self.teacher.order.is_endless and not limits:
@@ -333,3 +335,17 @@ def measure_baselines(
             for split, teacher in teachers.items()
         }
     return found
+
+
+def _check_store(experiment: Experiment, folder: Optional[Path]) -> None:
+    """Check that no store is in the run's folder, because another run may replace the whole folder.
+
+    RAISES (ConfigError): If a store is there.
+    """
+    if experiment.stores is None or folder is None:
+        return
+    root, own = real_path(experiment.stores.root), real_path(folder)
+    if own == root or own in root.parents:
+        text = f"[loader] store is '{experiment.stores.root}', in the folder of the run"
+        hint = "give a folder next to it, which other runs can use, too"
+        raise experiment.checked.error(text, hint, "loader", "store")

@@ -115,8 +115,12 @@ class Epochs:
             self.locate(later, False)
             return is_due(later)
 
-        found = bisect_left(range(MOST_STEPS), True, lo=1, key=is_due_after)
-        return found if found < MOST_STEPS else math.inf
+        bound = 1
+        while not is_due_after(bound):
+            bound *= 2
+            if bound >= MOST_STEPS:
+                return math.inf
+        return bisect_left(range(bound), True, lo=bound // 2 + 1, key=is_due_after)
 
     def end(self, position: Position) -> int:
         """End the epoch.

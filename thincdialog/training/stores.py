@@ -154,8 +154,9 @@ class Stores:
 
     def _build(self, task: str, split: str, folder: Path, data: Split, stderr: TextIO) -> None:
         facts = facts_of(files_of(data, self._settings(task, split)))
+        wanted = self._made_of(task, split)
         with writing(folder, _CONTINUE):
-            writer = StoreWriter(folder, self._made_of(task, split))
+            writer = StoreWriter(folder, wanted)
             bar = reading_bar(stderr, f"Building {task}/{split}", "examples")
             shards = data.shards(writer.next)
             with closing(writer.files), bar as progress, closing(shards):
