@@ -1,9 +1,11 @@
 """When training evaluates and ends."""
 
+import math
+
 import numpy
 import pytest
 
-from thincdialog.training.progress import Every, Position, TrainingLimits
+from thincdialog.training.progress import Epochs, Every, Position, TrainingLimits
 
 
 def test_limits_name_the_one_that_is_reached():
@@ -33,6 +35,20 @@ def test_limits_total_steps(epochs, steps, per_epoch, expected):
 )
 def test_limits_total_steps_are_no_fewer_than_the_least(steps, min_steps, per_epoch, expected):
     assert TrainingLimits(2.0, steps, 0.0, min_steps).total_steps(per_epoch) == expected
+
+
+@pytest.mark.parametrize("epochs, expected", [(2.0, math.inf), (1.0, math.inf), (0.5, 1)])
+def test_epochs_only_events_within_the_epoch_limit_the_first_step(epochs, expected):
+    """The size of the first step is unknown: it may have all examples of the epoch but one."""
+    seen, limits = Epochs(None), TrainingLimits(epochs, 0, 0.0)
+    seen.n_examples = 50
+
+    def steps_until(position):
+        return seen.steps_until(position, lambda later: limits.reached(later, 0.0) is not None)
+
+    assert steps_until(Position()) == expected
+    assert seen.count(10)
+    assert steps_until(Position(step=1, examples=10)) == (2 if epochs < 1 else expected)
 
 
 @pytest.mark.parametrize("epochs, steps", [(0.0, 10), (0.1, 0)])

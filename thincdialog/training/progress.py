@@ -106,11 +106,11 @@ class Epochs:
         is_due (Callable): Returns whether something is due at a position, and then at all later
             ones.
         """
-        if self.n_examples is not None and not self._largest_step:
-            return 1  # How far a step goes is not known yet.
+        # Before the first step, its size is unknown: it may go to the end of the epoch.
+        largest = self._largest_step or self.n_examples or 0
 
         def is_due_after(n_steps: int) -> bool:
-            n_examples = position.examples + n_steps * self._largest_step
+            n_examples = position.examples + n_steps * largest
             later = Position(position.epoch, position.step + n_steps, n_examples)
             self.locate(later, False)
             return is_due(later)
