@@ -270,7 +270,7 @@ def test_serve_commands_that_cannot_work_end_in_one_line(models, tmp_path, capsy
         port = str(taken.getsockname()[1])
         for words, code, text in (
             ([models / "barista", "--port", port], 1, f"Cannot listen on 127.0.0.1:{port}: "),
-            ([models / "barista", "--port", "65536"], 2, "--port: should be an integer from 0 to 65535"),
+            ([models / "barista", "--port", "65536"], 2, "--port: should be an integer from 0 to"),
             ([tmp_path / "nothing", "--port", "0"], 1, "is not a folder"),
             ([models / "barista", models / "barista", "--port", "0"], 1, "the name 'barista'"),
             ([models / "barista", "--api-key-file", tmp_path / "no"], 1, "file not found"),
