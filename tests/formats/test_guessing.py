@@ -7,6 +7,8 @@ import pytest
 
 from tests.formats.test_json_layout import SAMPLES, TEXTS
 from thincdialog.errors import DataError
+from thincdialog.files.json_text import parse_json
+from thincdialog.formats import value_file
 from thincdialog.formats.guessing import guess_format, readable_format
 
 
@@ -77,6 +79,20 @@ def test_error_about_yaml_without_a_layout_names_its_keys(tmp_path):
         DataError, match=r"looks like YAML \(an object with 'stories', 'slots'\): write a layout"
     ):
         guess_format(str(path))
+
+
+def test_a_value_is_read_once_for_all_layouts(tmp_path, monkeypatch):
+    """Parsing a large file takes longer than trying all layouts."""
+    path, parsed = tmp_path / "a.json", []
+    path.write_text(json.dumps([{"foo": 1, "bar": 2}]))
+
+    def counting(content):
+        parsed.append(content)
+        return parse_json(content)
+
+    monkeypatch.setattr(value_file, "parse_json", counting)
+    assert readable_format(str(path)) is None
+    assert len(parsed) == 1
 
 
 @pytest.mark.parametrize("fields", ["text:hi    labels:yo", "text:hi\tlabel:yo"])

@@ -206,6 +206,7 @@ class Bookmark:
         lines are divided in turn; None to read all lines.
     last (Optional[int]): Number of the first unit that must not be read, if the source is read by
         numbers.
+    whole (Any): Value of a JSON or YAML file that was read already; None to read it.
     bad (Optional[BadData]): Collects errors of data that cannot be read; None to raise the first.
     lines (List[Optional[int]]): Line numbers of the messages of the episode that was read last;
         empty if all messages are in the line that was read last.
@@ -226,6 +227,7 @@ class Bookmark:
         self.piece: Optional[str] = None
         self.section: Optional[Tuple[int, int]] = None
         self.last: Optional[int] = None
+        self.whole: Any = None
         mark = mark or {}
         self.counts = BadData("", *mark.get("counts", ()))
         self.file: int = mark.get("file", 0)

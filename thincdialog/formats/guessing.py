@@ -101,14 +101,21 @@ def readable_format(path: str, encoding: Optional[str] = None) -> Optional[str]:
             return name
     if name == "parlai":  # The file has a mistake. A layout would read its fields as speakers.
         return name
-    has_values = is_arrow(path) or suffix_of(path) in (*VALUES, ".csv", ".tsv")
-    has_values = has_values or "".join(lines).lstrip()[:1] in ("{", "[")
-    layouts = shipped_layouts() if Path(path).stat().st_size <= MAX_TRIED else {}
-    for name, file in layouts.items():
-        layout = read_layout(file)
+    if Path(path).stat().st_size > MAX_TRIED:
+        return None
+    are_rows = is_arrow(path) or suffix_of(path) in (".csv", ".tsv", ".jsonl", ".ndjson")
+    has_values = are_rows or suffix_of(path) in VALUES or "".join(lines).lstrip()[:1] in ("{", "[")
+    whole = None
+    if has_values and not are_rows:
+        try:  # All layouts get the same value, because reading it takes long.
+            whole = read_value(path, Bookmark(encoding=encoding))
+        except DialogError:
+            has_values = False
+    for name, file in shipped_layouts().items():
+        layout, at = read_layout(file), Bookmark(encoding=encoding)
+        at.whole = whole
         with suppress(DialogError):
             fits = is_cut_so(path, layout, lines) if layout.is_of_lines else has_values
-            at = Bookmark(encoding=encoding)
             if fits and next(read_layout_file(path, layout, at=at), None):
                 return name
     return None

@@ -186,7 +186,9 @@ def _located(
         return (Located(row, path, number) for number, row in table)
     # A position within the file comes from reading lines; a pipe can be read only once.
     are_lines = suffix in (".jsonl", ".ndjson") or is_pipe(path) or not at.is_at_begin
-    whole = None if are_lines else read_value(path, at)
+    whole = at.whole
+    if whole is None and not are_lines:
+        whole = read_value(path, at)
     if whole is not None:
         found = Located(whole, path).find(where)
         inner = layout.turns or layout.each or layout.examples
