@@ -14,11 +14,11 @@ NEEDS_RAY = "needs ray: pip install 'thincdialog[ray]'"
 
 @pytest.fixture(scope="session")
 def ray_environment():
-    """Set the environment for processes of Ray: this process's import path, and no token in the
-    user's folder."""
+    """Set the environment for processes of Ray: this process's import path, no token in the user's
+    folder, and the priority of other processes, as tests of other workers use all cores."""
     pytest.importorskip("ray", reason=NEEDS_RAY)
     path = ":".join(path for path in sys.path if path)
-    given = {"RAY_AUTH_MODE": "disabled", "PYTHONPATH": path}
+    given = {"RAY_AUTH_MODE": "disabled", "PYTHONPATH": path, "RAY_worker_niceness": "0"}
     kept = {name: os.environ.get(name) for name in given}
     os.environ.update(given)
     yield dict(os.environ)
