@@ -20,7 +20,7 @@ LEAST, MOST = 50, 50_000
 # Smallest probability, so that its logarithm is finite.
 FLOOR = 1e-30
 HIGHEST = 100.0
-N_HALVINGS = 60
+N_HALVINGS = 30
 N_BINS = 15
 
 
@@ -30,7 +30,10 @@ def tempered(P: np.ndarray, temperature: float) -> np.ndarray:
     P (np.ndarray): Probabilities, shape (n_examples, n_classes).
     RETURNS (np.ndarray): The new probabilities, float64, shape (n_examples, n_classes).
     """
-    Z = np.log(np.maximum(P, FLOOR)) / temperature
+    return _softmax(np.log(np.maximum(P, FLOOR)) / temperature)
+
+
+def _softmax(Z: np.ndarray) -> np.ndarray:
     powers = np.exp(Z - Z.max(axis=1, keepdims=True))
     return powers / powers.sum(axis=1, keepdims=True)
 
@@ -52,7 +55,7 @@ def fit_temperature(P: np.ndarray, right: np.ndarray) -> float:
     low, high = np.log(LOWEST), np.log(HIGHEST)
     for _ in range(N_HALVINGS):
         middle = (low + high) / 2
-        found = tempered(P, np.exp(middle))
+        found = _softmax(Z / np.exp(middle))
         if all_right:
             is_too_sure = found.max(axis=1).mean() > 1 - 1 / (len(Z) + 2)
         else:

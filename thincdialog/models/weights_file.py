@@ -28,7 +28,7 @@ def write_weights(folder: Path, model: Model, parameters: FlatParameters) -> Non
         {"name": node.name, "dims": {dim: node.maybe_get_dim(dim) for dim in node.dim_names}}
         for node in model.walk()
     ]
-    checksum = hashlib.sha256(vector.tobytes()).hexdigest()
+    checksum = hashlib.sha256(vector.data).hexdigest()
     layout = {"sha256": checksum, "nodes": nodes, "parameters": _slots(parameters)}
     write_json(folder / "layout.json", layout)
 
