@@ -36,7 +36,7 @@ if TYPE_CHECKING:  # The same names as in ``_MODULES``, for type checkers and ed
         WorkerError,
     )
     from .evaluation.comparison import Comparison, MetricDifference, compare
-    from .evaluation.detail import Evaluation, evaluate, evaluate_in_detail
+    from .evaluation.evaluate import Evaluation, evaluate, evaluate_in_detail
     from .evaluation.predict import Answers, predict
     from .evaluation.predictions import Prediction
     from .evaluation.predictions_file import read_predictions, write_predictions
@@ -92,7 +92,7 @@ _MODULES = {
         "ProtocolError TrainingError WorkerError"
     ),
     "evaluation.comparison": "Comparison MetricDifference compare",
-    "evaluation.detail": "Evaluation evaluate evaluate_in_detail",
+    "evaluation.evaluate": "Evaluation evaluate evaluate_in_detail",
     "evaluation.predict": "Answers predict",
     "evaluation.predictions": "Prediction",
     "evaluation.predictions_file": "read_predictions write_predictions",

@@ -19,7 +19,7 @@ from ..metrics.metric import Report, higher_is_better, is_share
 from ..metrics.usual import is_added
 from ..training.experiment import CodeLike, Overrides, PathLike
 from .bootstrap import N_RESAMPLES, Values, draw, interval
-from .detail import evaluate_in_detail
+from .evaluate import evaluate_in_detail
 from .predictions import Prediction, report_of
 from .predictions_file import read_predictions
 

@@ -16,7 +16,7 @@ import numpy as np
 from ..config import ConfigLike
 from ..contract import reason
 from ..errors import DataError, OutputError
-from ..evaluation.detail import agent_in_detail
+from ..evaluation.evaluate import agent_in_detail
 from ..examples.split import Split
 from ..loader.starting import starting_processes
 from ..messages import Episode

@@ -19,7 +19,7 @@ from thinc.api import Config
 from .. import __version__
 from ..agents.repeats import kept_setting
 from ..contract import CODE_PREFIX
-from ..evaluation.detail import Evaluation
+from ..evaluation.evaluate import Evaluation
 from ..evaluation.results import COUNT, Result, is_of_words
 from ..files.json_file import read_json
 from ..files.plain_file import not_plain

@@ -9,7 +9,7 @@ import pytest
 
 from thincdialog.api import Agent, Alone, IterableTeacher, Message, registry
 from thincdialog.batchers import Batchsort, Fixed
-from thincdialog.evaluation.detail import agent_in_detail
+from thincdialog.evaluation.evaluate import agent_in_detail
 from thincdialog.evaluation.evaluate_agent import evaluate_agent
 from thincdialog.metrics.label_sets import LabelSets
 
