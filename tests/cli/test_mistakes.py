@@ -111,10 +111,10 @@ COMMAND_LINES = {
     "export out": (2, "there is no command 'export' - see python -m thincdialog --help"),
     "init konfig x.cfg": (2, "'init' needs one of: config, fill-config"),
     "init config": (2, "init config needs OUT"),
-    "init config --from nothing x.cfg": (1, "there is no shipped config 'nothing' - there are: "),
-    "init config x.cfg": (2, "there is no shipped config 'x' (there are: babi, "),
+    "init config --from nothing x.cfg": (1, "there is no shipped config 'nothing' - choose from: "),
+    "init config x.cfg": (2, "there is no shipped config 'x' (choose from: babi, "),
     "init config rankr.cfg": (2, "init config --from ranker rankr.cfg"),
-    "init config -": (2, "name one with --from (there are: babi, "),
+    "init config -": (2, "name one with --from (choose from: babi, "),
     "init config --from ranker my.cfg": (
         1, "my.cfg  already exists. Choose another name, or add --force."
     ),

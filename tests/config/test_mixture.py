@@ -29,7 +29,7 @@ def test_mixture_defaults_need_not_be_given():
         ("[mixture.weights]\nchta = 1\ndialogue = 2", 1,
          "there is no task 'chta' - did you mean 'chat'?"),
         ("[mixture.weights]\nchat = 1\ndialogue = 2\ntrivia = 1", 3,
-         "there is no task 'trivia' - there is: dialogue, chat"),
+         "there is no task 'trivia' - found: dialogue, chat"),
         ("[mixture.weights]\nchat = 1", 0,
          "has no weight for the task 'dialogue' - add: dialogue = 1; 0 leaves the task out"),
         ("[mixture.weights]\nchat = 0\ndialogue = 0.0", 0,
@@ -75,7 +75,7 @@ def test_mixture_weight_of_no_task_in_an_override_and_next_to_a_missing_one():
     assert problem.startswith(f"--{name}  [mixture.weights] there is no task 'chta'")
     missing, unknown = problems(weights.replace("chat", "bank"))
     assert missing.startswith(f"config:{LINE}  [mixture.weights] has no weight for the task 'chat'")
-    words = "[mixture.weights] there is no task 'bank' - there is: chat"
+    words = "[mixture.weights] there is no task 'bank' - found: chat"
     assert unknown == f"config:{LINE + 1}  {words}"
 
 

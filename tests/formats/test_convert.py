@@ -298,7 +298,7 @@ def test_convert_refuses_unknown_formats_and_files_that_fit_none(tmp_path, writt
         convert(path, tmp_path / "x")
     with pytest.raises(DialogError, match="no format 'parlay' for writing; did you mean 'parlai'"):
         convert(path, tmp_path / "x", to_format="parlay")
-    with pytest.raises(DialogError, match="no format 'csv' for writing .there are: parlai, conv"):
+    with pytest.raises(DialogError, match="no format 'csv' for writing .choose from: parlai, conv"):
         convert(path, tmp_path / "x", to_format="csv")
 
 

@@ -252,7 +252,7 @@ def test_init_from_a_custom_agent_says_what_fits(firsts, tmp_path):
         (own, model, None),
         (TASK + NET, model,
          f"{model}  has no weights that classifier can start from: tests.counting_of_letters.v1 "
-         "saved it without layout.json (there is: README.md, config.cfg, letters.json, meta.json). "
+         "saved it without layout.json (found: README.md, config.cfg, letters.json, meta.json). "
          "Start from a model of classifier"),
         (own, firsts[NET] / "model-best",
          f"{firsts[NET] / 'model-best'}  is a model of thincdialog.Classifier.v1, which tests."

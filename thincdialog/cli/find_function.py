@@ -46,7 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
     for name in (arguments.registry, arguments.list):
         if name and name not in known:
             close = difflib.get_close_matches(name, known, 1)
-            hint = f"did you mean '{close[0]}'?" if close else f"there are: {', '.join(known)}"
+            hint = f"did you mean '{close[0]}'?" if close else f"choose from: {', '.join(known)}"
             raise UsageError(f"there is no registry '{name}' - {hint}")
     if arguments.list is not None:
         header, *rows = _list_functions(known, arguments.list) if arguments.list else _count(known)

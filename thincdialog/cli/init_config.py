@@ -75,4 +75,4 @@ def _what_there_is(name: str, out: str) -> str:
     likely = difflib.get_close_matches(name, known, 1, 0.7) or ["quickstart"]
     command = command_line("init", "config", "--from", *likely, out)
     which = "name one with --from" if out == "-" else f"there is no shipped config '{name}'"
-    return f"{which} (there are: {', '.join(known)}). Choose one, as in: {command}"
+    return f"{which} (choose from: {', '.join(known)}). For example: {command}"

@@ -82,7 +82,7 @@ def _column(name: str, names: List[str], equal: List[str]) -> str:
     near = difflib.get_close_matches(name, [*names, *equal], 1)
     text = f"is not a column{f' - did you mean {near[0]!r}?' if near else ''}"
     more = ", and every setting of the config" * bool(equal)
-    raise DialogError(f"--columns: {name!r} {text} (there are: {', '.join(names)}{more})")
+    raise DialogError(f"--columns: {name!r} {text} (choose from: {', '.join(names)}{more})")
 
 
 def _show(found: List[Any]) -> None:

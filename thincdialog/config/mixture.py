@@ -43,7 +43,7 @@ def check_weights(checker: "Checker") -> None:
         if name not in names:
             missing = [known for known in names if known not in weights]
             hint = close_to(name, missing) or close_to(name, names)
-            hint = hint.replace("it has", "there is")
+            hint = hint.replace("it has", "found")
             misspelt.extend(known for known in missing if f"'{known}'?" in hint)
             checker.add((*PATH, name), f"[{WEIGHTS}] there is no task '{name}'", hint)
         elif (*PATH, name) not in checker.given.unknown:

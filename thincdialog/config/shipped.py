@@ -30,8 +30,8 @@ def find_shipped(name: str) -> Path:
     if name in known:
         return known[name]
     close = difflib.get_close_matches(name, known, 1)
-    hint = f"did you mean '{close[0]}'? There" if close else "there"
-    raise DialogError(f"there is no shipped config '{name}' - {hint} are: {', '.join(known)}")
+    hint = f"did you mean '{close[0]}'? Choose" if close else "choose"
+    raise DialogError(f"there is no shipped config '{name}' - {hint} from: {', '.join(known)}")
 
 
 def shipped_text(name: str, path: str) -> str:

@@ -36,5 +36,5 @@ def check_name(name: str, known: Iterable[str], use: str = "") -> None:
     """
     names = list(known)
     if name not in names:
-        hint = nearest(name, names) or f" (there are: {', '.join(names)})"
+        hint = nearest(name, names) or f" (choose from: {', '.join(names)})"
         raise DialogError(f"there is no format '{name}'{use}{hint}")

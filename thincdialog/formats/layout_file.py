@@ -165,7 +165,7 @@ def find_layout_file(name: str) -> Path:
     if name in known:
         return known[name]
     if not is_layout_file(name):
-        hint = nearest(name, list(known)) or f"; there are: {', '.join(known)}"
+        hint = nearest(name, list(known)) or f"; choose from: {', '.join(known)}"
         text = f"there is no shipped layout '{name}'{hint}"
         raise ConfigError([Problem("", text, "or give the path of a .yml or .json file")])
     return Path(name)

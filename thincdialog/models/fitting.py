@@ -37,7 +37,7 @@ def check_fitting(folder: Path, agent: str) -> None:
         other = read_meta(folder).get("agent")
         raise ModelError(
             f"{folder}  has no weights that {agent} can start from: {other} saved it "
-            f"without layout.json (there is: {there}). Start from a model of {agent}, or of an "
+            f"without layout.json (found: {there}). Start from a model of {agent}, or of an "
             "agent with [agent.model]."
         )
 

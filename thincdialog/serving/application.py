@@ -199,7 +199,7 @@ class Service:
         if not isinstance(name, str):
             raise Refusal(400, f"'model' must be one of: {names}.", "model")
         if name not in self.models:
-            text = f"There is no model {name[:99]!r} (there is: {names})."
+            text = f"There is no model {name[:99]!r} (found: {names})."
             raise Refusal(404, text, "model", "model_not_found")
         return self.models[name]
 

@@ -147,7 +147,7 @@ def _weight_problems(names: List[str], weights: Optional[Mapping[str, float]]) -
     problems = []
     for name, weight in weights.items():
         if name not in names:
-            hint = nearest(name, names).lstrip("; ") or f"there is: {', '.join(names)}"
+            hint = nearest(name, names).lstrip("; ") or f"found: {', '.join(names)}"
             problems.append(Problem("", f"[mixture.weights] there is no task '{name}'", hint))
         elif not 0 <= weight < math.inf:
             text = f"[mixture.weights] '{name}' is {weight}"

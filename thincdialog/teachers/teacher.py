@@ -209,7 +209,7 @@ class Teacher(Agent):
         """
         if split not in self.data:
             have = ", ".join(self.data) or "none"
-            text = f"there is no split '{split}'{nearest(split, self.splits)} (there is: {have})"
+            text = f"there is no split '{split}'{nearest(split, self.splits)} (found: {have})"
             raise DataError(self.origin or self.id, f"{text}; give the path of its data")
         teacher = copy.copy(self)
         teacher.split, teacher.training = split, training
