@@ -143,7 +143,7 @@ def with_layouts(formats: str) -> Iterable[str]:
 INPUT_FORMAT = argument(
     "--format NAME",
     f"{FORMATS}; or a layout of thincdialog.JSONLayout.v1, such as messages, sharegpt or my.yml "
-    "(default: as in the training data of a model, else detected in the file)",
+    "(default: that of the model's training data, else detected in the file)",
     suggest=lambda: with_layouts(FORMATS),
 )
 # How to read a text file.

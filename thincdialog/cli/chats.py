@@ -8,8 +8,9 @@ from .output import counted, messages
 EXAMPLES = ["chats log.jsonl chats.jsonl"]
 
 ABOUT = """
-A log has a line per reply, with the conversation up to it. OUT gets each conversation once, up to
-its last reply. Train with it as thincdialog.JSONLayout.v1 with layout = "messages"."""
+A log has one line per reply, which contains the conversation up to this reply. OUT contains only
+the longest line of each conversation. To train with OUT, use thincdialog.JSONLayout.v1 with
+layout = "messages"."""
 
 ARGUMENTS = [
     argument("LOG", "log of serve --log or chat --log", dest="source"),

@@ -14,7 +14,7 @@ EXAMPLES = [
 
 ARGUMENTS = [
     argument("A", "folder of a run or a saved model, or a file from evaluate --predictions"),
-    argument("B", "second folder or file, any of the kinds of A"),
+    argument("B", "second folder or file, of any kind that A may have"),
     split("test"),
     json_file("all differences"),
     resamples(positive),

@@ -15,9 +15,9 @@ EXAMPLES = [
 ]
 
 ABOUT = """
-With the script, TAB completes commands, options, files and settings
-(--section.key) of the program `thincdialog`; a config or model on the command line adds its own
-settings. Each TAB takes about 0.1 s. To try it in this session only:
+With the script, TAB completes commands, options, files and settings (--section.key) of the program
+`thincdialog`. If the command line names a config or a model, TAB also completes its settings. Each
+TAB takes about 0.1 s. To try the script in this session only:
   source <(thincdialog completion bash)      (the same for zsh)
   thincdialog completion fish | source"""
 

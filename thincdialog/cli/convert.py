@@ -32,8 +32,8 @@ ARGUMENTS = [
     argument("--label-field NAME", "field or column of the label (default: label); with a layout "
              "of conversations, field of a turn, its answer or the record that has the label"),
     *INPUT_TEXT,
-    argument("--drop A,B", "fields to leave out. labels: all but the first; history: every turn "
-             "becomes a separate example", listed, default=[],
+    argument("--drop A,B", "fields to leave out, such as labels (keeps only the first label) or "
+             "history (makes every turn a separate example)", listed, default=[],
              suggest=lambda: ("labels", "history")),
     argument("--skip", "leave out invalid rows, and episodes that the target format cannot hold"),
     argument("--force", "overwrite OUT"),

@@ -17,8 +17,8 @@ EXAMPLES = [
 
 ABOUT = """
 Divides the training data of the config into folds. For each fold, a model is trained on the other
-folds and tested on this one, so every example is answered by a model that has not seen it. Each
-label is spread evenly over the folds, and a whole conversation is in one of them. The config's dev
+folds and tested on this fold, so it has not seen the examples that it is tested on. Each label is
+spread evenly over the folds, and all turns of a conversation are in the same fold. The config's dev
 data, if any, is used as in training; its test data is not used.
 
 Prints the mean and the standard deviation of each score over the folds, and for a classifier the

@@ -15,9 +15,8 @@ EXAMPLES = [
 ]
 
 ABOUT = """
-Compares complete configs, as `init fill-config` writes them, so a missing setting counts with its
-default. Lines with + are from CONFIG; lines with - are from the config or model that you compare
-it to, or from the defaults."""
+Compares complete configs, as `init fill-config` writes them, so a missing setting has its default
+value. Lines with + are from CONFIG. Lines with - are from OTHER, or from the defaults."""
 
 # Sign and colour of a line.
 SIGNS = {"same": (" ", 0), "added": ("+", 32), "removed": ("-", 31)}

@@ -11,9 +11,9 @@ EXAMPLES = [
 ]
 
 ABOUT = """
-Trains on the first training batch only, without dropout. A model that cannot memorise one batch
-will not learn anything else either; hints then name likely causes. Writes nothing. The exit code
-is 0 if the model has memorised the batch, else 1."""
+Trains only on the first training batch, without dropout. If a model cannot memorise one batch, it
+will not learn anything else either, and hints name the likely causes. Writes nothing. The exit
+code is 0 if the model has memorised the batch, and otherwise 1."""
 
 
 ARGUMENTS = trial("maximum number of steps", 200)

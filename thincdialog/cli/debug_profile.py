@@ -14,11 +14,11 @@ EXAMPLES = [
 ]
 
 ABOUT = """
-Trains for some steps and shows how many milliseconds of a step each layer takes: forward,
-backward, both without inner layers ("self") and with them ("total"), and the share of the step
-by "self". Rows in parentheses are work outside the layers. A layer that is used in several
-places is timed in all of them. Names are cut to the width of your terminal; --json prints them
-in full. Writes nothing.
+Trains for some steps and shows how many milliseconds of a step each layer takes: in the forward
+pass, in the backward pass, in both without inner layers ("self"), and in both with inner layers
+("total"). The last column is the share of "self" in the step. Rows in parentheses are work outside
+the layers. A layer that is used in several places is timed in all of them. Names are cut to the
+width of your terminal; --json prints them in full. Writes nothing.
 
 On a GPU, the times are those of the host, which starts the GPU's work and does not wait for it
 until the end of each step."""

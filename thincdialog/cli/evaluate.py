@@ -39,7 +39,7 @@ ARGUMENTS = [
     argument(
         "--confusion-png >FILE", "draw the confusion matrix into a file (needs the extra plot)"
     ),
-    argument("--coverage", "show the share of the texts that is answered at each precision"),
+    argument("--coverage", "show the share of the texts that get an answer at each precision"),
     argument("--coverage-png >FILE", "draw precision against that share into a file (extra plot)"),
     resamples(count),
     FORCE,

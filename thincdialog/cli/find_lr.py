@@ -12,10 +12,10 @@ EXAMPLES = [
 ]
 
 ABOUT = """
-Trains from scratch for a few steps while the learning rate grows exponentially, and shows the
-loss at each rate. Suggests the rate at which the loss has fallen most of the way, but at most
-a tenth of the rate at which it grows again or diverges. Writes only the picture, if
-you ask for one. Method: Smith 2017, https://arxiv.org/abs/1506.01186"""
+Trains from scratch for a few steps while the learning rate grows exponentially, and shows the loss
+at each rate. Suggests the rate at which the loss has fallen most of the way, but at most a tenth
+of the rate at which the loss grows again or diverges. Writes no files except the picture, if you
+give --png. Method: Smith 2017, https://arxiv.org/abs/1506.01186"""
 
 ARGUMENTS = [
     argument("--start RATE", "learning rate of the first step (default: 1e-6)", float, 1e-6),

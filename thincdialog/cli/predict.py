@@ -14,12 +14,13 @@ EXAMPLES = [
 ]
 
 ABOUT = """
-Answers each text, row or conversation of a file; the output has the same order and keeps all
-fields. Labels are ignored. In a conversation, the model answers the partner's last turn. The name
-of the output file says whether it is a table (.csv, .tsv) or JSON lines (.jsonl). Otherwise a CSV
+Answers each text, row or conversation of a file. The output keeps the order and all fields of the
+input. Labels are ignored. In a conversation, the model answers the partner's last turn. The name
+of the output file chooses a table (.csv, .tsv) or JSON lines (.jsonl). Without such a name, a CSV
 or TSV file stays a table, and every other format becomes JSON lines. Line n of a text file becomes
-line n of the output, with the reply null if it is blank. Files may have any size, because 1,024
-rows are held in memory at a time. An invalid row is named and left out; the exit code is then 1."""
+line n of the output; if the line is blank, the reply is null. Files may have any size, because only
+1,024 rows are held in memory at a time. If a row is invalid, an error names the row, the row is
+left out, and the exit code is 1."""
 
 ARGUMENTS = [
     MODEL,
@@ -31,9 +32,9 @@ ARGUMENTS = [
     THRESHOLD,
     INPUT_FORMAT,
     argument("--text-field NAME", "field or column of the text (default: as in the training data)"),
-    argument("--label-speaker WHO", "in conversations, the speaker whom the model replaces "
-             "(default: as in the training data or the layout, else all but the last speaker)"),
-    argument("--system-turns HOW", "with a layout, where system turns go: context, field or drop "
+    argument("--label-speaker WHO", "in conversations, the speaker that the model replies as "
+             "(default: as in the training data or the layout, else every speaker but the last)"),
+    argument("--system-turns HOW", "with a layout, use of system turns: context, field or drop "
              "(default: as in the training data)",
              choices=("context", "field", "drop")),
     *INPUT_TEXT,

@@ -12,25 +12,26 @@ EXAMPLES = [
 ]
 
 ABOUT = """
-Speaks OpenAI's protocol: /v1/models and /v1/chat/completions; also /classify and /v1/rerank, with
-a page to chat at /, /healthz, and /metrics for Prometheus. On SIGTERM, the server answers
-requests that wait, then stops. A model folder that is replaced is loaded again, without restart."""
+The server speaks OpenAI's protocol (/v1/models and /v1/chat/completions). It also answers at
+/classify and /v1/rerank, and has a chat page at /, a health check at /healthz, and /metrics for
+Prometheus. On SIGTERM, the server answers the waiting requests, then stops. If you replace a model
+folder, the server loads the new model without a restart."""
 
 LIMITS = {
-    "max_batch": "tokens answered in one batch, including padding (default: 8,192)",
-    "max_body": "bytes of a request (default: 1,048,576)",
-    "max_messages": "messages, texts or documents of a request (default: 1,000)",
-    "max_characters": "characters of a request in all texts together (default: 200,000)",
-    "max_waiting": "requests that may wait; more are refused (default: 4,096)",
-    "max_seconds": "seconds to receive a request and answer it, together (default: 30)",
+    "max_batch": "maximum number of tokens in a batch, including padding (default: 8,192)",
+    "max_body": "maximum number of bytes of a request (default: 1,048,576)",
+    "max_messages": "maximum number of messages, texts or documents of a request (default: 1,000)",
+    "max_characters": "maximum number of characters of all texts of a request (default: 200,000)",
+    "max_waiting": "maximum number of waiting requests; more are refused (default: 4,096)",
+    "max_seconds": "maximum number of seconds to receive and answer a request (default: 30)",
 }
 
 
 ARGUMENTS = [
-    argument("MODEL...", "folders of saved models or runs; NAME=FOLDER names one", dest="models"),
+    argument("MODEL...", "folders of saved models or runs; NAME=FOLDER sets a name", dest="models"),
     argument("--host HOST", "address to listen on", default="127.0.0.1"),
     argument("--port N", "port to listen on, 0 for a free one", number(int, 0, 65_535), 8000),
-    argument("--workers N", "processes, each with its own models", positive, 1),
+    argument("--workers N", "number of processes, each with its own models", positive, 1),
     THRESHOLD,
     argument("--api-key-file FILE", "file of keys, one per line; a request must have one of them"),
     argument("--cors ORIGIN", "origin of web pages that may use the server, * for all; repeat it "

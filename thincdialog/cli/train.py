@@ -29,7 +29,7 @@ ARGUMENTS = [
         "-o --output FOLDER",
         "folder for models, checkpoints and logs (default: output/NAME for NAME.cfg)",
     ),
-    argument("--no-output", "save nothing, for a trial"),
+    argument("--no-output", "save nothing"),
     argument("--force", "replace the run in the output folder"),
     argument("--resume", "resume from the newest checkpoint in the output folder, if there is one"),
     argument(
