@@ -17,7 +17,7 @@ test: .venv/test ## Run the quick tests
 test-slow: .venv/test ## Run the slow tests
 	$(BIN)/python -m pytest -q -n auto --dist loadgroup -m slow
 
-test-gpu: .venv/test ## Run the GPU tests on a stand-in for CuPy (needs a C++ compiler)
+test-gpu: .venv/test ## Run the GPU tests on an emulator of CuPy (needs a C++ compiler)
 	PYTHONPATH=tests/stand_in CUPY_STAND_IN=14 $(BIN)/python -m pytest -q -n auto --dist loadgroup -m gpu
 	PYTHONPATH=tests/stand_in CUPY_STAND_IN=13 $(BIN)/python -m pytest -q -n auto --dist loadgroup -m gpu tests/ops
 
