@@ -65,7 +65,8 @@ def train(
         one has trained and written a checkpoint; or, if it writes no checkpoints, until it has
         ended. It is moved back if an error occurs before.
     resume (bool): Whether to resume from the folder's newest checkpoint, as if the run had never
-        been interrupted; it starts from scratch if there is none.
+        been interrupted. Without a checkpoint it starts from scratch, or raises an error if the
+        folder has a model.
     code (CodeLike): Python file or files to import first; they may register functions.
     stdout (Optional[TextIO]): Stream for the results of loggers; sys.stdout if None.
     stderr (Optional[TextIO]): Stream for the progress of loggers; sys.stderr if None.
