@@ -4,7 +4,7 @@ import json
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple, cast
+from typing import Any, Dict, Iterator, List, Optional, Sequence, cast
 
 import numpy as np
 
@@ -37,16 +37,16 @@ class MappedStore(Table):
         self.n_rows: int = manifest["examples"]
         self.checksum = sha256(json.dumps(manifest["files"]).encode()).hexdigest()
         files = self._files = MappedFolder(folder)
-        self.strings = _MappedStrings(files)
+        self.strings, self.ids = (_MappedStrings(files, name) for name in ("strings", "ids"))
+        if len(self.ids) != self.n_rows:
+            raise files.damaged("ids.starts", f"{len(self.ids):,} rows")
         self.list_values = files.array("lists", "i")
         self.list_starts = files.bounds("lists.starts", len(self.list_values))
-        self.names = list(manifest["fields"])
         self.bad = {
             path: BadData(path, *cast(Any, [*map(int, found[:4]), *found[4:]]))
             for path, found in manifest.get("left_out", {}).items()
         }
         self._fields = {name: self._of_rows(file) for name, file in manifest["fields"].items()}
-        self.n_words = self._of_rows("n_words")
         labels = ChosenStrings(self.strings, files.array("labels", "i"))
         label_ids = self._of_rows("label_ids")
         files.check("label_ids", label_ids, NO_LABEL, len(labels) - 1)
@@ -66,6 +66,10 @@ class MappedStore(Table):
 
     # --- cells ----------------------------------------------------------------------------
 
+    @property
+    def fields(self) -> Sequence[str]:
+        return list(self._fields)
+
     def column(self, name: str) -> Optional[np.ndarray]:
         return self._fields.get(name)
 
@@ -75,10 +79,10 @@ class MappedStore(Table):
         array = self._array(number)
         return array if kind == ARRAY else array.tolist()
 
-    def list_bounds(self, number: int) -> Tuple[int, int]:
+    def _list(self, number: int, kind: int) -> List[Any]:
         if not 0 <= number < len(self.list_starts) - 1:
             raise self._files.damaged("lists", f"list {number}")
-        return super().list_bounds(number)
+        return super()._list(number, kind)
 
     def _json(self, number: int) -> Any:
         try:
@@ -87,15 +91,16 @@ class MappedStore(Table):
             raise self._files.damaged("strings", f"string {number} is not JSON") from None
 
     def _array(self, number: int) -> np.ndarray:
-        about, _, content = self.strings.encoded(number).partition(b"\n")
         try:
+            (whole,) = self.strings.slices(np.array([number]))
+            about, _, content = whole.partition(b"\n")
             kind, shape = json.loads(about)
             dtype = np.dtype(kind)
             if dtype.kind not in "biuf" or min(shape, default=0) < 0:
                 raise ValueError
             # A copy, so that the array can be modified.
             return np.frombuffer(content, dtype).reshape(shape).copy()
-        except (ValueError, TypeError, RecursionError):
+        except (LookupError, ValueError, TypeError, RecursionError):
             raise self._files.damaged("strings", f"string {number} is not an array") from None
 
     # --- properties of all rows -------------------------------------------------------------
@@ -119,22 +124,22 @@ class MappedStore(Table):
 
 
 class _MappedStrings(Strings):
-    """Read the strings of a store on disk, each on access."""
+    """Read the strings of a file, each on access.
 
-    def __init__(self, files: MappedFolder):
-        content: Any = files.array("strings", "u")
-        starts = files.bounds("strings.starts", len(content))
-        files.check("strings.starts", starts, 0, rise=0)
+    files (MappedFolder): Folder with the file.
+    name (str): Name of the file.
+    """
+
+    def __init__(self, files: MappedFolder, name: str):
+        content: Any = files.array(name, "u")
+        starts = files.bounds(f"{name}.starts", len(content))
+        files.check(f"{name}.starts", starts, 0, rise=0)
         super().__init__(memoryview(content), starts)
-        self._files = files
+        self._files, self._name = files, name
 
     def __getitem__(self, number: int) -> str:
         with self._checked(number):
             return super().__getitem__(number)
-
-    def encoded(self, number: int) -> bytes:
-        with self._checked(number):
-            return super().encoded(number)
 
     def take(self, numbers: np.ndarray) -> List[str]:
         with self._checked(numbers.min(initial=0)):
@@ -148,7 +153,8 @@ class _MappedStrings(Strings):
                 raise IndexError
             yield
         except (IndexError, UnicodeDecodeError):
-            raise self._files.damaged("strings", "a number out of range, or no UTF-8") from None
+            text = "a number out of range, or no UTF-8"
+            raise self._files.damaged(self._name, text) from None
 
 
 def mapped_tokens(folder: Path, store: MappedStore, n_ids: int) -> Encoded:

@@ -11,16 +11,13 @@ from ..messages import PARTNER, SELF, Message
 from .encoded import Encoded, Encoding, side_by_side, with_equal_labels
 from .first_sight import by_first_sight
 from .numbering import Numbering
-from .slices import slice_places
 from .store import CHUNK, NO_LABEL, Store
 from .strings import ChosenStrings, Strings
-from .table import BITS, KIND, NO_CELL, ONE, OTHER, STRING, STRINGS, TURNS, Table
+from .table import BITS, NO_CELL, ONE, OTHER, STRINGS, TURNS, Excerpt, Table
 
 NONE = -1
 # Number of episodes to append at a time.
 N_AT_ONCE = 256
-# A further kind of cell: an id. Ids are kept apart from other strings, because each occurs once.
-ID = OTHER + 1
 
 
 class MemoryStore(Table):
@@ -35,10 +32,9 @@ class MemoryStore(Table):
         self.starts: Any = array("q", [0])
         self.is_held = is_held
         self._columns: Dict[str, Any] = {}
-        self.strings = Strings()
+        self.strings, self._ids, self._has_ids = Strings(), Strings(), False
         self._values, self._list_starts = array("i"), array("q", [0])
         self._others: List[Any] = []
-        self._ids = Strings()
         # Tokens of the pieces that the store was made of, by the keys of their encoders.
         self._pieces: List[Dict[str, Encoded]] = []
         # While the store grows: the numbers of its strings, and the newest rows as they were given.
@@ -75,34 +71,17 @@ class MemoryStore(Table):
         """
         self._pack()
         begin, end = store.starts[first], store.starts[last]
-        names = store.names
-        columns = [store.column(name)[begin:end] for name in names]  # type: ignore[index]
-        codes = np.array(columns, dtype=np.int64)
-        kinds, places = codes & KIND, codes >> BITS
-        # Copy only the lists, strings and other values that these rows use.
-        lists = _distinct(places[(kinds == STRINGS) | (kinds == TURNS)])
-        lengths = np.diff(store.list_starts)[lists]
-        values = store.list_values[slice_places(store.list_starts[lists], lengths)]
-        strings = _distinct(np.concatenate((places[kinds <= ONE], values >> 1)))
-        others, ids = _distinct(places[kinds == OTHER]), places[kinds == ID]
-        # The ids of consecutive rows have consecutive numbers.
-        first_id, last_id = (ids.min(), ids.max() + 1) if len(ids) else (0, 0)
-        numbers = np.full(store.n_strings + 1, NONE)  # One more, so that index 0 always exists.
-        numbers[strings] = self._growing()(store.strings.take(strings))
-        texts, n_lists = numbers[places * (kinds <= ONE)], len(self._list_starts) - 1
-        moved = np.choose(
-            kinds,
-            [texts, texts, *[lists.searchsorted(places) + n_lists] * 2]
-            + [others.searchsorted(places) + len(self._others)]
-            + [places - first_id + len(self._ids)] * 3,  # No cell has kind 6 or 7.
-        )
-        for name, column in zip(names, np.where(codes == NO_CELL, NO_CELL, moved << BITS | kinds)):
-            self._column(name).frombytes(column.tobytes())
-        self._list_starts.frombytes((lengths.cumsum() + len(self._values)).tobytes())
-        values = numbers[values >> 1] << 1 | values & 1
-        self._values.frombytes(values.astype(np.int32).tobytes())
-        self._others += [store._others[place] for place in others.tolist()]
-        self._ids.extend_from(store._ids, first_id, last_id)
+        fields = store.fields
+        part = Excerpt(store, fields, begin, end)
+        numbers = self._growing()(store.strings.take(part.strings))
+        items = 2 * numbers[part.items >> 1] + (part.items & 1)
+        lists = self._add_lists(items, part.lengths)
+        others = np.arange(len(part.others)) + len(self._others) << BITS | OTHER
+        for name, codes in zip(fields, part.columns(numbers, lists, others)):
+            self._column(name).frombytes(codes.tobytes())
+        self._others += [store._others[place] for place in part.others.tolist()]
+        self._has_ids |= store._has_ids
+        self._ids.extend_from(store._ids, begin, end)
         starts = np.asarray(store.starts)[first + 1 : last + 1]
         self.starts.frombytes((starts - begin + self._n_packed).tobytes())
         rows = np.arange(begin, end)
@@ -132,7 +111,10 @@ class MemoryStore(Table):
         given, self._given = self._given, []
         if given:
             self._growing()
-        for name in dict.fromkeys(chain.from_iterable(given)):
+        names = dict.fromkeys(chain.from_iterable(given))
+        self._has_ids |= names.pop("id", names) is None
+        self._ids.extend([str(row.get("id", "")) for row in given])
+        for name in names:
             codes = self._coded(name, [row.get(name) for row in given])
             self._column(name).frombytes(codes.tobytes())
         self._n_packed = self.starts[-1]
@@ -143,9 +125,6 @@ class MemoryStore(Table):
 
     def _coded(self, name: str, values: List[Any]) -> np.ndarray:
         numbers, kinds = self._growing(), set(map(type, values))
-        if name == "id" and kinds == {str}:
-            self._ids.extend(values)
-            return np.arange(len(self._ids) - len(values), len(self._ids)) << BITS | ID
         if kinds == {str}:
             return numbers(values) << BITS
         if kinds <= {list, type(None)}:
@@ -187,12 +166,16 @@ class MemoryStore(Table):
         kind (int): Kind of the lists.
         """
         is_list = lengths != NONE
-        ends = len(self._values) + lengths[is_list].cumsum()
         codes = np.full(len(lengths), NO_CELL)
-        codes[is_list] = np.arange(len(ends)) + len(self._list_starts) - 1 << BITS | kind
-        self._values.frombytes(values.astype(np.int32).tobytes())
-        self._list_starts.frombytes(ends.tobytes())
+        codes[is_list] = self._add_lists(values, lengths[is_list]) << BITS | kind
         return codes
+
+    def _add_lists(self, values: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+        """Append lists, and return their numbers, int64."""
+        first = len(self._list_starts) - 1
+        self._list_starts.frombytes((len(self._values) + lengths.cumsum()).tobytes())
+        self._values.frombytes(values.astype(np.int32).tobytes())
+        return np.arange(first, first + len(lengths))
 
     # --- as a table -----------------------------------------------------------------------
 
@@ -206,21 +189,16 @@ class MemoryStore(Table):
         return self._settled
 
     @property
-    def names(self) -> Sequence[str]:  # type: ignore[override]
+    def fields(self) -> Sequence[str]:
         return list(self._settle())
+
+    @property
+    def ids(self) -> Optional[Strings]:  # type: ignore[override]
+        self._settle()
+        return self._ids if self._has_ids else None
 
     def column(self, name: str) -> Optional[np.ndarray]:
         return self._settle().get(name)
-
-    def cells(self, name: str, rows: np.ndarray) -> List[Any]:
-        ids = self.column("id") if name == "id" else None
-        if ids is not None and (ids[rows] & KIND == ID).all():
-            return self._ids.take(ids[rows] >> BITS)
-        return super().cells(name, rows)
-
-    def encoded_string(self, number: int, kind: int = STRING) -> bytes:
-        """Return a string in UTF-8; an id if ``kind`` is ``ID``."""
-        return (self._ids if kind == ID else self.strings).encoded(number)
 
     @property
     def n_strings(self) -> int:
@@ -228,7 +206,7 @@ class MemoryStore(Table):
         return len(self.strings)
 
     def other(self, number: int, kind: int) -> Any:
-        return self._ids[number] if kind == ID else self._others[number]
+        return self._others[number]
 
     @cached_property
     def _numbered_labels(self) -> Tuple[np.ndarray, Sequence[str]]:
@@ -270,11 +248,3 @@ class MemoryStore(Table):
         keys = set.intersection(*map(set, self._pieces)) if self._pieces else ()
         joined = {key: side_by_side([piece[key] for piece in self._pieces]) for key in keys}
         return {key: with_equal_labels(found, self.label_ids) for key, found in joined.items()}
-
-
-def _distinct(numbers: np.ndarray) -> np.ndarray:
-    """Return the distinct values of non-negative numbers, ascending. Takes memory in proportion to
-    the largest number."""
-    is_there = np.zeros(numbers.max(initial=NONE) + 1, dtype=bool)
-    is_there[numbers] = True
-    return np.flatnonzero(is_there)

@@ -27,15 +27,17 @@ class Strings:
         start, end = self._starts[number], self._starts[number + 1]
         return str(self._content[start:end], "utf-8", "surrogatepass")
 
-    def encoded(self, number: int) -> bytes:
-        """Return a string in UTF-8."""
-        return bytes(self._content[self._starts[number] : self._starts[number + 1]])
-
     def take(self, numbers: np.ndarray) -> List[str]:
         """Return the strings with the given numbers."""
         starts, content = np.asarray(self._starts), self._content
         slices = zip(starts[numbers].tolist(), starts[numbers + 1].tolist())
         return [str(content[start:end], "utf-8", "surrogatepass") for start, end in slices]
+
+    def slices(self, numbers: np.ndarray) -> List[bytes]:
+        """Return the strings with the given numbers in UTF-8."""
+        starts: Any = np.asarray(self._starts)
+        places = zip(starts[numbers].tolist(), starts[numbers + 1].tolist())
+        return [bytes(self._content[start:end]) for start, end in places]
 
     def extend(self, texts: Iterable[str]) -> None:
         """Append strings."""

@@ -4,12 +4,13 @@ The number of a cell is ``8 * n + kind``, or -1 if the example lacks the field. 
 whether n is the number of a string, of a list of strings, of a list of turns, or of another value.
 """
 
-from typing import Any, Collection, Dict, List, Optional, Tuple
+from typing import Any, Collection, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 
 from ..messages import SELF, Message, Turn
 from .encoded import Encoded, Encoding
+from .first_sight import by_first_sight
 from .slices import slice_places
 from .store import NO_LABEL, Store
 from .strings import ChosenStrings, Strings
@@ -29,14 +30,17 @@ _N_LISTS = 64
 
 
 class Table(Store):
-    """Hold the cells of each field as a column of numbers, and each distinct string once.
+    """Hold the cells of each field as a column of numbers, and each distinct string once. The ids
+    are kept apart, because each occurs once.
 
+    ids (Optional[Strings]): The id of each row; None if the rows have no ids.
     strings (Strings): The distinct strings.
     list_values (np.ndarray): Items of all lists, one list after the other.
     list_starts (np.ndarray): Start of each list in ``list_values``, and the end of the last list.
     tokens (Dict[str, Encoded]): For each key of an encoder, the tokens of all rows.
     """
 
+    ids: Optional[Strings]
     strings: Strings
     list_values: np.ndarray
     list_starts: np.ndarray
@@ -44,6 +48,15 @@ class Table(Store):
 
     def __init__(self) -> None:
         self._known_lists: Dict[int, List[str]] = {}
+
+    @property
+    def fields(self) -> Sequence[str]:
+        """Names of the fields, except the id."""
+        raise NotImplementedError
+
+    @property
+    def names(self) -> Sequence[str]:  # type: ignore[override]
+        return self.fields if self.ids is None else ["id", *self.fields]
 
     @property
     def encoder_keys(self) -> Collection[str]:  # type: ignore[override]
@@ -55,7 +68,7 @@ class Table(Store):
         return Encoded(*found[:4], rows, labels)
 
     def column(self, name: str) -> Optional[np.ndarray]:
-        """Return the numbers of all cells of a field; None if no row has the field."""
+        """Return the numbers of all cells of a field other than the id; None if no row has it."""
         raise NotImplementedError
 
     def other(self, number: int, kind: int) -> Any:
@@ -65,11 +78,9 @@ class Table(Store):
         """
         raise NotImplementedError
 
-    def list_bounds(self, number: int) -> Tuple[int, int]:
-        """Return the start and the end of a list in ``list_values``."""
-        return self.list_starts.item(number), self.list_starts.item(number + 1)
-
     def cells(self, name: str, rows: np.ndarray) -> List[Any]:
+        if name == "id" and self.ids is not None:
+            return self.ids.take(rows)
         column = self.column(name)
         if column is None:
             return [None] * len(rows)
@@ -82,8 +93,12 @@ class Table(Store):
         return list(map(self._cell, codes.tolist()))
 
     def message(self, row: int) -> Message:
-        cells = ((name, self._cell(self.column(name).item(row))) for name in self.names)  # type: ignore[union-attr]
-        return Message((name, cell) for name, cell in cells if cell is not None)
+        message = Message() if self.ids is None else Message(id=self.ids[row])
+        for name in self.fields:
+            cell = self._cell(self.column(name).item(row))  # type: ignore[union-attr]
+            if cell is not None:
+                message[name] = cell
+        return message
 
     def _cell(self, code: int) -> Any:
         if code == NO_CELL:
@@ -98,8 +113,8 @@ class Table(Store):
         known = None if kind == TURNS else self._known_lists.get(number)
         if known is not None:
             return known
-        begin, end = self.list_bounds(number)
-        values = self.list_values[begin:end]
+        starts = self.list_starts
+        values = self.list_values[starts.item(number) : starts.item(number + 1)]
         found = self.strings.take(values >> 1)
         if kind == TURNS:
             return list(zip((values & 1).tolist(), found))
@@ -189,3 +204,53 @@ class Table(Store):
         distinct, numbers = np.unique(turns, return_inverse=True)
         rows, lengths, units = encoding.lay_out(self.as_turns(distinct))
         return numbers, np.stack((lengths.cumsum() - lengths, lengths, units)), rows
+
+
+class Excerpt:
+    """Number the distinct cells of some rows of a table, and the strings that they use, from 0 in
+    the order in which they first occur, field by field.
+
+    table (Table): The table.
+    fields (Sequence[str]): Names of the fields.
+    begin, end (int): Number of the first row, and one past the last row.
+
+    strings, others (np.ndarray): For each string and each other value, its number in the table.
+    items (np.ndarray): Items of all lists, one list after the other, with the numbers of strings.
+    lengths (np.ndarray): Length of each list.
+    firsts (np.ndarray): For each other value, the place of its first cell: the number of the field,
+        times the number of rows, plus the number of the row.
+    """
+
+    def __init__(self, table: Table, fields: Sequence[str], begin: int, end: int):
+        missing = np.full(end - begin, NO_CELL)
+        columns = (table.column(name) for name in fields)
+        codes = [missing if column is None else column[begin:end] for column in columns]
+        cells = np.array(codes, dtype=np.int64).ravel()
+        places, firsts = by_first_sight(cells)
+        self._places = places.reshape(len(fields), end - begin)
+        kinds, numbers = cells[firsts] & KIND, cells[firsts] >> BITS
+        self._kinds, self._is_text = kinds, kinds <= ONE
+        self._is_list, is_other = (kinds == STRINGS) | (kinds == TURNS), kinds == OTHER
+        self.others, self.firsts = numbers[is_other], firsts[is_other]
+        lists = numbers[self._is_list]
+        self.lengths = table.list_starts[lists + 1] - table.list_starts[lists]
+        n_strings = self._is_text.astype(np.int64)
+        n_strings[self._is_list] = self.lengths
+        items, in_list = (2 * numbers).repeat(n_strings), self._is_list.repeat(n_strings)
+        items[in_list] = table.list_values[slice_places(table.list_starts[lists], self.lengths)]
+        strings, firsts = by_first_sight(items >> 1)
+        self.strings = items[firsts] >> 1
+        self._texts = strings[~in_list]
+        self.items = 2 * strings[in_list].astype(np.int64) + (items[in_list] & 1)
+
+    def columns(self, strings: np.ndarray, lists: np.ndarray, others: Any) -> np.ndarray:
+        """Return the numbers of all cells in another table, shape (n_fields, n_rows), int64.
+
+        strings, lists (np.ndarray): Number of each string and of each list in the other table.
+        others (Any): Number of the cell of each other value in the other table.
+        """
+        kinds, codes = self._kinds, np.full(len(self._kinds), NO_CELL)
+        codes[self._is_text] = strings[self._texts] << BITS | kinds[self._is_text]
+        codes[self._is_list] = lists << BITS | kinds[self._is_list]
+        codes[kinds == OTHER] = others
+        return codes[self._places]

@@ -8,7 +8,7 @@ import json
 from collections import Counter
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Collection, Dict, Iterator, List, Optional
+from typing import Any, Callable, Collection, Dict, Iterator, List, Optional
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from .whole_file import replace, sync
 MANIFEST = "manifest.json"
 BUILDING = ".building"
 # Version of the shards; shards of another version are deleted.
-FORMAT = 5
+FORMAT = 6
 # Array of each shard that has the facts about it, as JSON.
 _ABOUT = "about"
 
@@ -123,13 +123,18 @@ class ShardFolder:
                 raise DataError(path, "is damaged. Remove its folder and build it again.") from None
 
     def finish(
-        self, manifest: Dict[str, Any], arrays: Dict[str, np.ndarray], gone: Any = ()
+        self,
+        manifest: Dict[str, Any],
+        arrays: Dict[str, np.ndarray],
+        gone: Collection[str] = (),
+        check: Callable[[Path], Any] = lambda folder: None,
     ) -> None:
         """Join the shards, write the manifest, and move the folder to its final path.
 
         manifest (Dict[str, Any]): Content of the manifest, except the fingerprint and the files.
         arrays (Dict[str, np.ndarray]): Arrays to write instead of those of the shards.
         gone (Collection[str]): Names of arrays of the shards that the folder does not need.
+        check (Callable): Called with the complete folder before it is moved.
         RAISES (OSError): If the folder cannot be written.
         """
         with held(self.folder, 0o777, is_folder=True) as new:
@@ -139,6 +144,7 @@ class ShardFolder:
             files = checksums(new, sorted(new.iterdir()))
             found = {"fingerprint": self.fingerprint, **manifest, "files": files}
             write_json(new / MANIFEST, found)
+            check(new)
             for path in [*new.iterdir(), new]:
                 sync(path)
             replace(new, self.folder)

@@ -38,7 +38,7 @@ from ..data.tokenizers.tokenizer import load_tokenizer
 from ..errors import ConfigError, DataError, Problem
 from ..examples.mapped_store import MappedStore, mapped_tokens
 from ..examples.split import Split
-from ..examples.store_writer import StoreWriter, keys_of
+from ..examples.store_writer import StoreWriter
 from ..files.fingerprint import checksums, find_damage
 from ..files.shard_folder import MANIFEST, read_manifest
 from ..files.whole_file import writing, written_whole
@@ -170,11 +170,9 @@ class Stores:
                         progress(writer.n_rows)
                 if facts != facts_of(files_of(data, self._settings(task, split))):
                     raise DataError(folder, "the data changed during the build: build it again")
-                if repeated := set(writer.repeated_keys().tolist()):
-                    ids = (message["id"] for episode in data.episodes() for message in episode)
-                    data.refuse_repeated(one for one in ids if int(keys_of([one])[0]) in repeated)
-                about = {"facts": facts, "hashed": time.time_ns()}
-                writer.finish({**about, "left_out": _left_out(data, writer)})
+                left_out = _left_out(data, writer)
+                about = {"facts": facts, "hashed": time.time_ns(), "left_out": left_out}
+                writer.finish(about, lambda new: data.check_ids(_open_store(new)))
         for path in folder.parent.glob("tokens-*"):
             shutil.rmtree(path, ignore_errors=True)
 
