@@ -108,8 +108,8 @@ def test_tokens_of_pieces_give_the_same_results_as_texts(cuts, history_size, spe
             for store in part, tokenized:
                 store.append([Message(cells)])
         tokenized.tokenize(encoder.encoding)
-        plain.extend(part, first, last)
-        ready.extend(tokenized, first, last)
+        plain.extend(part, np.arange(first, last))
+        ready.extend(tokenized, np.arange(first, last))
     assert list(ready.encoder_keys) == [encoder.key]
     batches = [Batch(store, np.arange(store.n_examples)[::-1]) for store in (plain, ready)]
     for ask in ("context_lengths", "label_lengths", "contexts", "pairs"):

@@ -64,9 +64,9 @@ def test_memory_store_returns_episodes_that_were_added_in_any_pieces(parts, data
             part = part[first:last]
             if data.draw(st.booleans()):
                 between = MemoryStore()
-                between.extend(other, first, last)
+                between.extend(other, np.arange(first, last))
                 other, first, last = between, 0, len(part)
-            store.extend(other, first, last)
+            store.extend(other, np.arange(first, last))
         expected += part
         if data.draw(st.booleans()):
             assert store.n_examples == len(shown(store))
@@ -89,8 +89,8 @@ def test_memory_store_copies_only_the_given_rows():
     for number in range(9):
         said = [(SELF, f"said {number}"), (SELF, f"then {number}")]
         whole.append([Message(text=f"text {number}", labels=["a", f"b {number}"], context=said)])
-    part.extend(whole, 3, 5)
-    again.extend(part, 0, 2)
+    part.extend(whole, np.arange(3, 5))
+    again.extend(part, np.arange(2))
     for store in (part, again):
         assert shown(store) == shown(whole)[3:5]
         assert store.n_strings == 2 * 4 + 1 and len(store.list_values) == 2 * 4

@@ -23,5 +23,5 @@ def test_strings_come_back_unchanged(parts, data):
     first = data.draw(st.integers(0, len(texts)))
     last = data.draw(st.integers(first, len(texts)))
     other.extend(["before"])
-    other.extend_from(strings, first, last)
+    other.extend_encoded(strings.slices(np.arange(first, last)))
     assert [other[number] for number in range(len(other))] == ["before", *texts[first:last]]

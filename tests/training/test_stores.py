@@ -459,7 +459,7 @@ import numpy
 from thincdialog.api import build
 from thincdialog.data import token_writer
 from thincdialog.examples import split
-from thincdialog.files import shard_folder
+from thincdialog.files import shard_folder, whole_file
 split.SHARD_SIZE, token_writer.CHUNK = 6, 6
 n_left = int(sys.argv[1])
 
@@ -473,8 +473,12 @@ def killing(write):
     return killed
 
 numpy.savez = killing(numpy.savez)
-for name in ("sync", "append_rows", "write_array", "write_json", "replace", "remove_path"):
-    setattr(shard_folder, name, killing(getattr(shard_folder, name)))
+for module, names in (
+    (shard_folder, ("append_rows", "write_array", "write_json", "remove_path")),
+    (whole_file, ("sync", "replace")),
+):
+    for name in names:
+        setattr(module, name, killing(getattr(module, name)))
 build("own.cfg", overrides={"loader.store": sys.argv[2]})
 """
 

@@ -1,7 +1,6 @@
 """Blocks of a split: parts that fit into memory."""
 
-from bisect import bisect_left
-from typing import Any, Generator, List, NamedTuple, Optional, Tuple
+from typing import Any, Generator, NamedTuple, Optional
 
 import numpy as np
 
@@ -47,7 +46,6 @@ def streamed_blocks(
     size (int): Number of episodes of a block.
     encoding (Optional[Encoding]): Makes tokens; None to make none.
     """
-    wanted = None if picked is None else picked.tolist()
     part, skipped = start["part"], start["skip"]
     n_read = origin = start["episode"] - skipped
 
@@ -64,34 +62,24 @@ def streamed_blocks(
         n_read += whole.n_episodes
         first = min(skipped, whole.n_episodes)
         skipped -= first
-        for begin, end in _runs(wanted, number + first, n_read):
-            first, last = begin - number, end - number
-            while first < last:
-                if not store.n_episodes:
-                    place = after(first)
-                n = min(last - first, size - store.n_episodes)
-                if n == whole.n_episodes and not store.n_episodes:
-                    store = whole
-                else:
-                    store.extend(whole, first, first + n)
-                first += n
-                if store.n_episodes == size:
-                    tasks.end_block()
-                    part += 1
-                    yield split.block(store, place, after(first))
-                    store = MemoryStore(is_held=False)
-        if wanted is None:
+        own = np.arange(number + first, n_read)
+        if picked is not None:
+            own = picked[slice(*picked.searchsorted((number + first, n_read)))]
+        while len(own):
+            n = min(len(own), size - store.n_episodes)
+            taken, own = own[:n] - number, own[n:]
+            if not store.n_episodes:
+                place = after(int(taken[0]))
+            if n == whole.n_episodes and not store.n_episodes:
+                store = whole
+            else:
+                store.extend(whole, taken)
+            if store.n_episodes == size:
+                tasks.end_block()
+                part += 1
+                yield split.block(store, place, after(int(taken[-1]) + 1))
+                store = MemoryStore(is_held=False)
+        if picked is None:
             tasks.room = size - store.n_episodes
     if store.n_episodes:
         yield split.block(store, place, after(whole.n_episodes))
-
-
-def _runs(wanted: Optional[List[int]], first: int, last: int) -> List[Tuple[int, int]]:
-    """Return the wanted numbers from ``first`` to before ``last``, as runs.
-
-    wanted (Optional[List[int]]): Wanted numbers, ascending; None for all.
-    """
-    if wanted is None:
-        return [(first, last)]
-    own = wanted[bisect_left(wanted, first) : bisect_left(wanted, last)]
-    return [(number, number + 1) for number in own]

@@ -46,7 +46,8 @@ class MappedStore(Table):
             path: BadData(path, *cast(Any, [*map(int, found[:4]), *found[4:]]))
             for path, found in manifest.get("left_out", {}).items()
         }
-        self._fields = {name: self._of_rows(file) for name, file in manifest["fields"].items()}
+        self._columns = {name: self._of_rows(file) for name, file in manifest["fields"].items()}
+        self.fields = list(self._columns)
         labels = ChosenStrings(self.strings, files.array("labels", "i"))
         label_ids = self._of_rows("label_ids")
         files.check("label_ids", label_ids, NO_LABEL, len(labels) - 1)
@@ -66,12 +67,8 @@ class MappedStore(Table):
 
     # --- cells ----------------------------------------------------------------------------
 
-    @property
-    def fields(self) -> Sequence[str]:
-        return list(self._fields)
-
     def column(self, name: str) -> Optional[np.ndarray]:
-        return self._fields.get(name)
+        return self._columns.get(name)
 
     def other(self, number: int, kind: int) -> Any:
         if kind == JSON:
@@ -111,7 +108,7 @@ class MappedStore(Table):
 
         most (int): Maximum number of labels to return.
         """
-        texts, column = self.label_texts, self._fields.get("labels", self.label_ids[:0])
+        texts, column = self.label_texts, self._columns.get("labels", self.label_ids[:0])
         counts = np.zeros(len(texts), dtype=np.int32)
         for start in range(0, self.n_rows, 1 << 20):
             some = slice(start, start + (1 << 20))

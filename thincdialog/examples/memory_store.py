@@ -11,6 +11,7 @@ from ..messages import PARTNER, SELF, Message
 from .encoded import Encoded, Encoding, side_by_side, with_equal_labels
 from .first_sight import by_first_sight
 from .numbering import Numbering
+from .slices import slice_places
 from .store import CHUNK, NO_LABEL, Store
 from .strings import ChosenStrings, Strings
 from .table import BITS, NO_CELL, ONE, OTHER, STRINGS, TURNS, Excerpt, Table
@@ -64,15 +65,16 @@ class MemoryStore(Table):
             if len(self._given) >= CHUNK:
                 self._pack()
 
-    def extend(self, store: "MemoryStore", first: int, last: int) -> None:
+    def extend(self, store: "MemoryStore", episodes: np.ndarray) -> None:
         """Append episodes of another store, with their tokens.
 
-        first, last (int): Number of the first episode, and one past the last episode.
+        episodes (np.ndarray): Numbers of the episodes, int64.
         """
         self._pack()
-        begin, end = store.starts[first], store.starts[last]
-        fields = store.fields
-        part = Excerpt(store, fields, begin, end)
+        fields, starts = store.fields, np.asarray(store.starts)
+        lengths = starts[episodes + 1] - starts[episodes]
+        rows = slice_places(starts[episodes], lengths)
+        part = Excerpt(store, fields, rows)
         numbers = self._growing()(store.strings.take(part.strings))
         items = 2 * numbers[part.items >> 1] + (part.items & 1)
         lists = self._add_lists(items, part.lengths)
@@ -81,10 +83,8 @@ class MemoryStore(Table):
             self._column(name).frombytes(codes.tobytes())
         self._others += [store._others[place] for place in part.others.tolist()]
         self._has_ids |= store._has_ids
-        self._ids.extend_from(store._ids, begin, end)
-        starts = np.asarray(store.starts)[first + 1 : last + 1]
-        self.starts.frombytes((starts - begin + self._n_packed).tobytes())
-        rows = np.arange(begin, end)
+        self._ids.extend_encoded(store._ids.slices(rows))
+        self.starts.frombytes((lengths.cumsum() + self._n_packed).tobytes())
         self._pieces.append({key: store.encoded(key, rows) for key in store.tokens})
         self.__dict__.pop("tokens", None)  # They are joined when they are needed.
         self._pack()
@@ -111,8 +111,10 @@ class MemoryStore(Table):
         given, self._given = self._given, []
         if given:
             self._growing()
-        names = dict.fromkeys(chain.from_iterable(given))
-        self._has_ids |= names.pop("id", names) is None
+        names = list(dict.fromkeys(chain.from_iterable(given)))
+        if "id" in names:
+            self._has_ids = True
+            names.remove("id")
         self._ids.extend([str(row.get("id", "")) for row in given])
         for name in names:
             codes = self._coded(name, [row.get(name) for row in given])
@@ -189,7 +191,7 @@ class MemoryStore(Table):
         return self._settled
 
     @property
-    def fields(self) -> Sequence[str]:
+    def fields(self) -> Sequence[str]:  # type: ignore[override]
         return list(self._settle())
 
     @property

@@ -5,7 +5,6 @@ from functools import cached_property
 from itertools import chain
 from typing import (
     Any,
-    ContextManager,
     Dict,
     Iterable,
     Iterator,
@@ -19,7 +18,7 @@ from typing import (
 
 import numpy as np
 
-from ..errors import DataError, ProtocolError
+from ..errors import DataError
 from ..messages import Message
 from .batch import Batch, gathered
 from .blocks import Block
@@ -120,13 +119,6 @@ class Mixture:
 
     def frequent_labels(self, most: int) -> List[str]:
         return most_frequent(self.all_labels(), most)
-
-    def keeping_ids(self) -> ContextManager[Dict[int, List[str]]]:
-        """Raise an error, because blocks of different tasks have the same numbers.
-
-        RAISES (ProtocolError): Always.
-        """
-        raise ProtocolError("keeping_ids() was called on a mixture: call it on each of the tasks.")
 
     # --- the epoch ----------------------------------------------------------------------
 

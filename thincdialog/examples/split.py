@@ -253,7 +253,7 @@ class Split:
             with collection_paused():
                 for read in reads(tasks, self._readers, None):
                     if store.n_episodes:
-                        store.extend(read.store, 0, read.store.n_episodes)
+                        store.extend(read.store, np.arange(read.store.n_episodes))
                     else:
                         store = read.store
                 store.is_held = True
@@ -388,7 +388,7 @@ class Split:
                 store: Any = block.store
                 n = min(BEGINNING - beginning.n_episodes, store.n_episodes)
                 if n:
-                    beginning.extend(store, 0, n)
+                    beginning.extend(store, np.arange(n))
                 n_read += len(block.order)
                 yield block
             self.is_short = beginning.n_episodes == n_read > 0

@@ -123,7 +123,7 @@ class _Cells:
     def __init__(
         self, store: MemoryStore, fields: Sequence[str], first_string: int, first_list: int
     ):
-        part = Excerpt(store, fields, 0, store.n_examples)
+        part = Excerpt(store, fields, np.arange(store.n_examples))
         self.strings: DefaultDict[bytes, int] = defaultdict(count(first_string).__next__)
         self.lists: DefaultDict[bytes, int] = defaultdict(count(first_list).__next__)
         strings = _integers(self.strings[text] for text in store.strings.slices(part.strings))

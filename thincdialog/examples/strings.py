@@ -1,7 +1,7 @@
 """Strings stored as UTF-8, which takes a third of the memory of Python strings."""
 
 from array import array
-from typing import Any, Iterable, Iterator, List, Sequence, Union
+from typing import Any, Iterable, Iterator, List, Sequence
 
 import numpy as np
 
@@ -41,20 +41,13 @@ class Strings:
 
     def extend(self, texts: Iterable[str]) -> None:
         """Append strings."""
-        encoded = list(map(in_utf8, texts))
-        self._add(b"".join(encoded), np.array(list(map(len, encoded)), dtype=np.int64))
+        self.extend_encoded(list(map(in_utf8, texts)))
 
-    def extend_from(self, others: "Strings", first: int, last: int) -> None:
-        """Append some strings of another object.
-
-        first, last (int): Number of the first string, and one past the last string.
-        """
-        starts: Any = np.asarray(others._starts)[first : last + 1]
-        self._add(others._content[starts[0] : starts[-1]], np.diff(starts))
-
-    def _add(self, content: Union[bytes, bytearray], lengths: np.ndarray) -> None:
+    def extend_encoded(self, texts: List[bytes]) -> None:
+        """Append strings in UTF-8."""
+        lengths = np.fromiter(map(len, texts), np.int64, len(texts))
         self._starts.frombytes((len(self._content) + lengths.cumsum()).tobytes())
-        self._content += content
+        self._content += b"".join(texts)
 
 
 class ChosenStrings(Sequence[str]):

@@ -33,6 +33,7 @@ class Table(Store):
     """Hold the cells of each field as a column of numbers, and each distinct string once. The ids
     are kept apart, because each occurs once.
 
+    fields (Sequence[str]): Names of the fields, except the id.
     ids (Optional[Strings]): The id of each row; None if the rows have no ids.
     strings (Strings): The distinct strings.
     list_values (np.ndarray): Items of all lists, one list after the other.
@@ -40,6 +41,7 @@ class Table(Store):
     tokens (Dict[str, Encoded]): For each key of an encoder, the tokens of all rows.
     """
 
+    fields: Sequence[str]
     ids: Optional[Strings]
     strings: Strings
     list_values: np.ndarray
@@ -48,11 +50,6 @@ class Table(Store):
 
     def __init__(self) -> None:
         self._known_lists: Dict[int, List[str]] = {}
-
-    @property
-    def fields(self) -> Sequence[str]:
-        """Names of the fields, except the id."""
-        raise NotImplementedError
 
     @property
     def names(self) -> Sequence[str]:  # type: ignore[override]
@@ -212,7 +209,7 @@ class Excerpt:
 
     table (Table): The table.
     fields (Sequence[str]): Names of the fields.
-    begin, end (int): Number of the first row, and one past the last row.
+    rows (np.ndarray): Numbers of the rows, int64.
 
     strings, others (np.ndarray): For each string and each other value, its number in the table.
     items (np.ndarray): Items of all lists, one list after the other, with the numbers of strings.
@@ -221,13 +218,13 @@ class Excerpt:
         times the number of rows, plus the number of the row.
     """
 
-    def __init__(self, table: Table, fields: Sequence[str], begin: int, end: int):
-        missing = np.full(end - begin, NO_CELL)
+    def __init__(self, table: Table, fields: Sequence[str], rows: np.ndarray):
+        missing = np.full(len(rows), NO_CELL)
         columns = (table.column(name) for name in fields)
-        codes = [missing if column is None else column[begin:end] for column in columns]
+        codes = [missing if column is None else column[rows] for column in columns]
         cells = np.array(codes, dtype=np.int64).ravel()
         places, firsts = by_first_sight(cells)
-        self._places = places.reshape(len(fields), end - begin)
+        self._places = places.reshape(len(fields), len(rows))
         kinds, numbers = cells[firsts] & KIND, cells[firsts] >> BITS
         self._kinds, self._is_text = kinds, kinds <= ONE
         self._is_list, is_other = (kinds == STRINGS) | (kinds == TURNS), kinds == OTHER

@@ -15,11 +15,11 @@ import numpy as np
 from ..errors import DataError, ModelError, OutputError
 from .array_file import append_rows, read_arrays, write_array, write_head
 from .fingerprint import checksums
-from .held import held, locked, remove_path
+from .held import locked, remove_path
 from .json_file import write_json
 from .json_text import parse_json
 from .plain_file import read_plain, real_path
-from .whole_file import replace, sync
+from .whole_file import whole_folder
 
 MANIFEST = "manifest.json"
 BUILDING = ".building"
@@ -94,9 +94,7 @@ class ShardFolder:
         new = self.shards / "new"
         with new.open("wb") as file:
             np.savez(file, **named)
-        sync(new)
         new.rename(path)
-        sync(self.shards)
 
     def ends(self, name: str, lengths: np.ndarray, of: str) -> np.ndarray:
         """Return the next rows of an array with the start of each slice of another array: the ends
@@ -137,7 +135,7 @@ class ShardFolder:
         check (Callable): Called with the complete folder before it is moved.
         RAISES (OSError): If the folder cannot be written.
         """
-        with held(self.folder, 0o777, is_folder=True) as new:
+        with whole_folder(self.folder) as new:
             self._join(new, self.n_rows.keys() - arrays.keys() - set(gone))
             for name, rows in arrays.items():
                 write_array(new / f"{name}.npy", rows)
@@ -145,9 +143,6 @@ class ShardFolder:
             found = {"fingerprint": self.fingerprint, **manifest, "files": files}
             write_json(new / MANIFEST, found)
             check(new)
-            for path in [*new.iterdir(), new]:
-                sync(path)
-            replace(new, self.folder)
         remove_path(self.shards)
         self.close()
 

@@ -89,7 +89,17 @@ def written_whole(folder: Path) -> Iterator[Path]:
     """
     remedy = "Free some space or choose another folder with --output"
     kept = "what was saved before is untouched."
-    with writing(folder, f"{remedy}; {kept}"), held(folder, 0o777, is_folder=True) as new:
+    with writing(folder, f"{remedy}; {kept}"), whole_folder(folder) as new:
+        yield new
+
+
+@contextmanager
+def whole_folder(folder: Path) -> Iterator[Path]:
+    """Write a folder like ``written_whole``, with the errors of the system.
+
+    RAISES (OSError): If a file or folder cannot be written.
+    """
+    with held(folder, 0o777, is_folder=True) as new:
         yield new
         for path in [*new.rglob("*"), new]:
             sync(path)
