@@ -63,7 +63,7 @@ def test_candidates_of_a_store_are_drawn_for_rows_without_any():
     assert batch[0]["label_candidates"] == found[7] and batch[0]["eval_labels"] == ["r7"]
     assert batch.column("label_candidates") == [found[7], None]
     # Everything else comes from the store.
-    assert shown.label_texts == shown.store.label_texts and shown.n_examples == 30
+    assert shown.label_texts == shown.parts[0].label_texts and shown.n_examples == 30
     assert shown.cells("text", np.arange(2)) == ["a", "a"]
     assert shown.cells("mood", np.arange(2)) == [None, None]
 

@@ -18,7 +18,6 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from ..examples.candidates import WithCandidates
 from ..examples.encoded import Encoded
 from ..examples.memory_store import MemoryStore
 from ..examples.slices import slice_places
@@ -79,8 +78,6 @@ class TurnStore:
     def table_of(self, examples: Store) -> Store:
         """Return the turns of examples as a table in memory if they are held for the whole run, so
         that custom code reads each text once; otherwise, return the examples."""
-        if isinstance(examples, WithCandidates):  # It has the turns of its store.
-            examples = examples.store
         if isinstance(examples, MemoryStore) or not examples.is_held:
             return examples
         table = self._tables.get(examples)

@@ -1,11 +1,11 @@
 """Candidates for each example, drawn from the other replies of its split."""
 
 import random
-from typing import Any, List, Sequence, Tuple
+from typing import Any, List, Sequence
 
 import numpy as np
 
-from .encoded import Encoded
+from .joined_store import JoinedStore
 from .store import Store
 
 # Maximum number of draws per wanted candidate. After that, the missing candidates are drawn from
@@ -57,7 +57,7 @@ class CandidateSampler:
         return ranked
 
 
-class WithCandidates(Store):
+class WithCandidates(JoinedStore):
     """Show a store, with drawn candidates for all labelled examples that have none.
 
     store (Store): Holds the examples.
@@ -65,27 +65,17 @@ class WithCandidates(Store):
     """
 
     def __init__(self, store: Store, sampler: CandidateSampler):
-        self.store, self.sampler = store, sampler
-        self.starts, self.is_held = store.starts, store.is_held
+        super().__init__([store])
+        self.sampler = sampler
         self.names = list(dict.fromkeys([*store.names, "label_candidates"]))
-        self.encoder_keys = store.encoder_keys
 
-    def encoded(self, key: str, rows: np.ndarray) -> Encoded:
-        return self.store.encoded(key, rows)
-
-    @property
-    def _numbered_labels(self) -> Tuple[np.ndarray, Sequence[str]]:
-        return self.store.label_ids, self.store.label_texts
-
-    @property
-    def n_words(self) -> np.ndarray:
-        return self.store.n_words
+    message = Store.message  # With the drawn candidates.
 
     def cells(self, name: str, rows: np.ndarray) -> List[Any]:
-        found = self.store.cells(name, rows)
+        found = super().cells(name, rows)
         if name != "label_candidates":
             return found
-        names, labels = self.store.cells("id", rows), self.store.cells("labels", rows)
+        names, labels = super().cells("id", rows), super().cells("labels", rows)
         return [
             given or (self.sampler.candidates(str(id), answers[0]) if answers else None)
             for given, id, answers in zip(found, names, labels)

@@ -30,6 +30,8 @@ class JoinedStore(Store):
 
     @cached_property
     def starts(self) -> Sequence[int]:  # type: ignore[override]
+        if len(self.parts) == 1:
+            return self.parts[0].starts
         if all(part.is_single_turn for part in self.parts):
             return range(self.first_rows[-1] + 1)
         ends = [
