@@ -35,7 +35,7 @@ from .encoded import Encoding
 from .mapped_store import MappedStore
 from .memory_store import MemoryStore
 from .mutating import Episode, Source, mutated, own_mutator
-from .reading import BEGIN, Readers, Start, Tasks, are_apart, reads
+from .reading import BEGIN, NO_END, Readers, Start, are_apart
 from .sharded import ByNumber, ByPart, Sharded, sharded
 from .store import Store, collection_paused
 
@@ -241,28 +241,15 @@ class Split:
     def _allowed(self) -> FrozenSet[str]:
         return frozenset(self.fixed_candidates or ())
 
-    def complete(self, store: MemoryStore) -> None:
-        """Add the fields that all examples share to a store that was read."""
-        if self.fixed_candidates is not None:
-            store.fill("label_candidates", self.fixed_candidates)
-
     def store(self) -> Store:
         """Return a store of all episodes. They are read at the first call."""
         if self._store is None:
-            store, tasks = MemoryStore(), Tasks(self, BEGIN, self._readers is None)
             with collection_paused():
-                for read in reads(tasks, self._readers, None):
-                    if store.n_episodes:
-                        store.extend(read.store, np.arange(read.store.n_episodes))
-                    else:
-                        store = read.store
-                store.is_held = True
-                self.complete(store)
-                if store.n_examples >= MANY:
+                (whole,) = blocks.streamed_blocks(self, self._readers, None, BEGIN, NO_END)
+                whole.store.is_held = True
+                if whole.store.n_examples >= MANY:
                     gc.freeze()  # ``Experiment.working`` unfreezes them.
-            self.compare_labels(store)
-            self.check_ids(store)
-            self._store = store
+            self._store = whole.store
         return self._store
 
     @property
@@ -411,11 +398,12 @@ class Split:
         RAISES (DataError): If two of its examples have the same id, or if an episode has several
             turns in a stream declared as single-turn.
         """
-        if self._single_turn and not store.is_single_turn:
+        if self.streaming and self._single_turn and not store.is_single_turn:
             name = store.message(store.starts[int((np.diff(store.starts) > 1).argmax())])["id"]
             text = f"{short(name)} should be a single turn, but has more"
             raise DataError(self.origin, text)
-        self.complete(store)
+        if self.fixed_candidates is not None:  # All examples share them.
+            store.fill("label_candidates", self.fixed_candidates)
         self.compare_labels(store)
         self.check_ids(store)
         return Block(store, np.arange(store.n_episodes), start["part"], start, end)
