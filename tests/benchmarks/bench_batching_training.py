@@ -41,7 +41,7 @@ from thincdialog.models.bilstm_encoder import BiLSTMEncoder
 from thincdialog.ops.choice import get_dialog_ops, using_ops
 from thincdialog.runners.step import one_step
 from thincdialog.teachers import IterableTeacher
-from thincdialog.worlds.batch_world import batch_world
+from thincdialog.worlds.batch_world import BatchWorld
 
 N_EXAMPLES, N_REPEATS = sized((4000, 5), (100, 1))
 # How far the cells per batch may differ between two ways of batching.
@@ -130,7 +130,7 @@ class Run:
             model, most = BiEncoder(encoder()), 200
             self.agent = RankerAgent(model, history_size=1, max_context=most, max_label=most)
             self.agent.initialize(teacher, tokenizer=WordTokenizer(), seed=0)
-        self.world = batch_world(teacher, self.agent, batcher)
+        self.world = BatchWorld(teacher, self.agent, batcher)
         self.optimizer, self.n_epochs = Adam(0.001), 0
         self.epoch()  # Compiles, reads the data, and counts cells.
 

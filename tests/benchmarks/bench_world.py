@@ -21,7 +21,7 @@ from thincdialog.messages import Message, MessageBatch
 from thincdialog.protocol import Agent
 from thincdialog.registry import registry
 from thincdialog.teachers.teacher import Teacher
-from thincdialog.worlds import BatchWorld, DynamicBatchWorld, PartnerWorld, World, batch_world
+from thincdialog.worlds import BatchWorld, DynamicBatchWorld, PartnerWorld, World
 
 N_WORDS, SIZE, N_EXAMPLES, N_REPEATS = 10, 64, *sized((20_000, 5), (1_000, 1))
 
@@ -84,7 +84,7 @@ def make_worlds(teacher: Teacher) -> Dict[str, Dict[str, World]]:
         "full": {
             "DynamicBatchWorld, Batchsort": DynamicBatchWorld(teacher, IdleAgent(), sort),
             "DynamicBatchWorld, Words": DynamicBatchWorld(teacher, IdleAgent(), words),
-            "BatchWorld, whole, Words": batch_world(make_teacher(), IdleBatchAgent(), words),
+            "BatchWorld, whole, Words": BatchWorld(make_teacher(), IdleBatchAgent(), words),
         },
     }
 

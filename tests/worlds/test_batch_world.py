@@ -53,7 +53,7 @@ def test_batch_world_gives_the_same_with_whole_batches_and_copies(n_examples, si
         run_epoch(world, epoch=3, seed=5)
         results.append((world.report(), agent.heard, agent.batches))
         assert world.has_whole_batches is (kind is WholeListener)
-        assert bool(world.rows) is (kind is BatchListener)
+        assert bool(world._talks) is (kind is BatchListener)
     assert results[0] == results[1]
 
 
@@ -66,7 +66,7 @@ def test_batch_world_batches_are_full_while_data_lasts():
     world = BatchWorld(make_teacher([1, 3, 2], False), agent, Fixed(64))
     run_epoch(world)
     assert agent.batches == [3, 2, 1]
-    assert len(world.rows) == 3
+    assert len(world._talks) == 3
 
 
 def test_batch_world_uses_batch_act_of_the_original_unless_disabled():

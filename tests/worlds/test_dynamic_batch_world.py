@@ -25,10 +25,10 @@ from tests.worlds.talkers import (
     scored,
 )
 from thincdialog.batchers import Batchsort, Fixed, Lengths, Padded, Words
-from thincdialog.errors import ConfigError, DataError, ProtocolError
+from thincdialog.errors import ConfigError, DataError
 from thincdialog.metrics import report_values
 from thincdialog.teachers import mix_tasks
-from thincdialog.worlds import BatchWorld, DynamicBatchWorld, PartnerWorld, batch_world
+from thincdialog.worlds import BatchWorld, DynamicBatchWorld, PartnerWorld
 
 episode_lengths = st.lists(st.integers(1, 5), min_size=1, max_size=30)
 buffers = st.integers(1, 40)
@@ -49,7 +49,7 @@ def batches_of(world, epoch=0, seed=0):
     return batches
 
 
-@pytest.mark.parametrize("make_world", [DynamicBatchWorld, batch_world])
+@pytest.mark.parametrize("make_world", [DynamicBatchWorld, BatchWorld])
 @pytest.mark.parametrize("kind", BATCHERS)
 @given(
     tasks=st.lists(episode_lengths, min_size=1, max_size=3),
@@ -87,7 +87,7 @@ def test_evaluation_is_the_same_for_all_worlds_and_batchers(kind, tasks, size, b
     expected = report_values(partner.report())
     batcher = make_batcher(kind, size, buffer)
     for agent in (Listener(), BatchListener(), WholeListener()):
-        for make_world in (DynamicBatchWorld, batch_world):
+        for make_world in (DynamicBatchWorld, BatchWorld):
             world = make_world(scored(make_tasks(tasks, False)), agent, batcher)
             run_epoch(world)
             assert report_values(world.report()) == expected
@@ -197,7 +197,7 @@ def test_epoch_ends_with_the_finite_tasks(kind):
     }
     agent = BatchListener()
     teacher = mix_tasks(tasks, weights={"finite": 1, "endless": 3})
-    world = batch_world(teacher, agent, make_batcher(kind, 2, 2))
+    world = BatchWorld(teacher, agent, make_batcher(kind, 2, 2))
     for epoch in range(2):
         agent.heard.clear()
         run_epoch(world, epoch)
@@ -232,7 +232,7 @@ def test_fixed_and_scheduled_sizes_are_followed(size, lengths):
     for kind in (BatchListener, WholeListener):
         agent = kind()
         teacher = make_teacher([1] * sum(lengths), True)
-        world = batch_world(teacher, agent, Fixed(compounding(2.0, 9.0, 1.3)))
+        world = BatchWorld(teacher, agent, Fixed(compounding(2.0, 9.0, 1.3)))
         assert isinstance(world, BatchWorld)
         run_epoch(world)
         run_epoch(world, 1)
@@ -244,25 +244,24 @@ def test_fixed_and_scheduled_sizes_are_followed(size, lengths):
             n_left = n_left - batch or sum(lengths)
     agent = BatchListener()
     falling = iter([9, 5, 2, *[2] * 1000])
-    run_epoch(batch_world(make_teacher(lengths, True), agent, Fixed(falling)))
+    run_epoch(BatchWorld(make_teacher(lengths, True), agent, Fixed(falling)))
     assert sum(agent.batches) == sum(lengths)
     assert all(n <= most for n, most in zip(agent.batches, [9, 5, *[2] * 1000]))
 
 
-def test_batch_world_gives_the_world_that_fits():
+def test_batch_world_has_whole_batches_where_data_and_agent_allow_them():
     single, several = make_teacher([1, 1], True), make_teacher([1, 2], True)
-    for teacher, agent, batcher, kind in (
-        (single, WholeListener(), Batchsort(2), BatchWorld),
-        (single, BatchListener(), Batchsort(2), DynamicBatchWorld),
-        (several, WholeListener(), Batchsort(2), DynamicBatchWorld),
-        (several, WholeListener(), Fixed(2), BatchWorld),
+    for teacher, agent, has_whole_batches in (
+        (single, WholeListener(), True),
+        (single, BatchListener(), False),
+        (several, WholeListener(), False),
     ):
-        assert type(batch_world(teacher, agent, batcher)) is kind
-    with pytest.raises(ProtocolError, match=r"use worlds.batch_world\(\)"):
-        BatchWorld(several, WholeListener(), Batchsort(2))
+        for batcher in (Batchsort(2), Fixed(2)):
+            world = BatchWorld(teacher, agent, batcher)
+            assert world.has_whole_batches is has_whole_batches
 
 
-@pytest.mark.parametrize("make_world", [DynamicBatchWorld, batch_world])
+@pytest.mark.parametrize("make_world", [DynamicBatchWorld, BatchWorld])
 def test_oversize_rows(make_world):
     words = [[(3, 1)], [(40, 2)], [(5, 1)]]
 
@@ -299,7 +298,7 @@ def test_dynamic_batch_world_keeps_no_rows_waiting_at_the_end_of_the_data():
 @pytest.mark.parametrize("batcher", [Batchsort(2, 2), Fixed(2)])
 def test_batch_world_epoch_can_be_left_in_the_middle(batcher):
     agent = BatchListener()
-    world = batch_world(make_teacher([3, 3, 3, 2], True), agent, batcher)
+    world = BatchWorld(make_teacher([3, 3, 3, 2], True), agent, batcher)
     world.start_epoch(0, 0)
     world.parley()
     world.parley()

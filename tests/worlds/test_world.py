@@ -31,7 +31,6 @@ from thincdialog.worlds import (
     DynamicBatchWorld,
     MultiAgentWorld,
     PartnerWorld,
-    batch_world,
 )
 
 
@@ -76,7 +75,7 @@ def check_resume(make_world, seed, n_before):
             world.start_epoch(epoch, seed)
 
 
-@pytest.mark.parametrize("world_kind", [PartnerWorld, DynamicBatchWorld, batch_world])
+@pytest.mark.parametrize("world_kind", [PartnerWorld, DynamicBatchWorld, BatchWorld])
 @given(
     lengths=st.lists(st.integers(1, 4), min_size=1, max_size=15),
     n_tasks=st.integers(1, 3),
@@ -122,7 +121,7 @@ def test_resume_with_schedules_and_truncated_texts(n_before):
     check_resume(make_world, 1, n_before)
 
     def make_growing():
-        return batch_world(
+        return BatchWorld(
             make_teacher([1, 2, 3] * 9, True), Talker(), Fixed(compounding(1, 9, 1.2))
         )
 
@@ -157,8 +156,8 @@ def test_states_of_another_world_or_data_are_refused():
 
 
 WORLDS = {
-    "whole": lambda teacher: batch_world(teacher, WholeListener(), Batchsort(2, 4)),
-    "rows": lambda teacher: batch_world(teacher, Listener(), Fixed(3)),
+    "whole": lambda teacher: BatchWorld(teacher, WholeListener(), Batchsort(2, 4)),
+    "rows": lambda teacher: BatchWorld(teacher, Listener(), Fixed(3)),
     "dynamic": lambda teacher: DynamicBatchWorld(teacher, Listener(), Batchsort(2, 4)),
     "partner": lambda teacher: PartnerWorld(teacher, Listener()),
 }
@@ -197,7 +196,7 @@ def test_state_of_conversations_of_other_lengths_is_refused(lengths, n_tasks):
 
 def test_state_in_a_window_of_another_batcher_is_refused():
     def make_world(batcher):
-        return batch_world(make_teacher([1] * 30, True), WholeListener(), batcher)
+        return BatchWorld(make_teacher([1] * 30, True), WholeListener(), batcher)
 
     state = saved_after(make_world(Batchsort(2, 4)), 3)
     for batcher in (Batchsort(3, 4), Batchsort(2, 3), Batchsort(8, 1), Words(20, buffer=4)):

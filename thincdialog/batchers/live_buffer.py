@@ -110,7 +110,9 @@ class LiveBuffer:
         is_chosen = np.ones(len(starts), dtype=bool)
         oldest = np.minimum.reduceat(planned.since, starts)
         is_due = oldest <= self.step - MAX_WAIT * n_batches
-        if more_to_come and len(starts) > 1:
+        if not self.batcher.needs_lengths:
+            is_chosen[1:] = False  # Rows keep their order, so the first batch is next.
+        elif more_to_come and len(starts) > 1:
             is_chosen = is_due | self._is_good(planned.lengths, starts, limit)
         chosen = rng.permutation(np.flatnonzero(is_chosen))
         if len(chosen) > n_batches:

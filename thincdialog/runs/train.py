@@ -26,7 +26,7 @@ from ..training.interruption import Interrupted, Interruption
 from ..training.loop import TrainingLoop
 from ..training.problems import check_training
 from ..training.progress import Position, TrainingLimits
-from ..worlds import batch_world
+from ..worlds import BatchWorld
 from .model_card import write_card
 from .output_folder import check_output, check_start, taken_back
 from .run_keeper import RunKeeper
@@ -332,7 +332,7 @@ def measure_baselines(
         found[name] = {
             # The config's batcher is not used, because it may truncate texts, which not every
             # baseline supports.
-            split: evaluate_agent(baseline, teacher, partial(batch_world, batcher=Fixed(64)))
+            split: evaluate_agent(baseline, teacher, partial(BatchWorld, batcher=Fixed(64)))
             for split, teacher in teachers.items()
         }
     return found

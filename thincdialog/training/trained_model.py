@@ -24,7 +24,6 @@ from ..messages import Message
 from ..ops.choice import ops_to_answer, using_ops
 from ..pretrained.saved_encoder import check_encoders, encoder_places
 from ..protocol import Agent
-from ..worlds.batching import measure_of
 
 # Sections of a config that answers depend on. The data, the teachers and other custom code may no
 # longer exist.
@@ -161,9 +160,8 @@ class TrainedModel:
             yield [0]  # Planning would add a tenth to the time for a single message.
             return
         batcher = Padded(self.max_batch)
-        measure = measure_of(batcher, self.agent)
         for start in range(0, len(observations), MAX_TOGETHER):
-            lengths = measure(observations[start : start + MAX_TOGETHER])
+            lengths = self.agent.batch_lengths(observations[start : start + MAX_TOGETHER])
             order, edges = plan_order(batcher, lengths, self.max_batch, np.random.default_rng(0))
             for begin, end in zip(edges, edges[1:]):
                 yield (order[begin:end] + start).tolist()

@@ -1,16 +1,29 @@
 """A world whose conversations wait until messages of similar length can share a batch."""
 
+from functools import partial
 from itertools import chain
-from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional
+from typing import (
+    Any,
+    Callable,
+    Dict,
+    Iterable,
+    Iterator,
+    List,
+    Mapping,
+    Optional,
+    Sequence,
+    overload,
+)
 
 import numpy as np
 
 from ..batchers import Batcher, Lengths, LiveBuffer, OversizeError
+from ..errors import ConfigError, Problem, ProtocolError
 from ..messages import Message
+from ..metrics import Metric
 from ..protocol import Agent
 from ..registry import registry
 from ..teachers.teacher import Teacher
-from .batching import ManyConversations, measure_of
 from .multi_agent_world import MultiAgentWorld, PartnerWorld
 from .world import World, WorldFactory
 
@@ -27,53 +40,99 @@ def build_dynamic_batch_world(
     conversation (Optional[WorldFactory]): World of each conversation, such as
         "thincdialog.MultiAgentWorld.v1"; null for "thincdialog.PartnerWorld.v1".
     """
-
-    def make_world(teacher: Teacher, agent: Agent) -> World:
-        return DynamicBatchWorld((conversation or PartnerWorld)(teacher, agent), batcher)
-
-    return make_world
+    return partial(batched, DynamicBatchWorld, conversation or PartnerWorld, batcher=batcher)
 
 
-class DynamicBatchWorld(ManyConversations):
+def batched(
+    kind: Callable[..., World],
+    conversation: WorldFactory,
+    teacher: Teacher,
+    agent: Agent,
+    batcher: Batcher,
+) -> World:
+    """Make a batching world.
+
+    kind (Callable): Class of the world.
+    conversation (WorldFactory): World of each conversation.
+    teacher (Teacher): The agent whose messages come from data.
+    agent (Agent): The agent that answers.
+    batcher (Batcher): Chooses the messages that are answered together.
+    """
+    return kind(conversation(teacher, agent), batcher)
+
+
+class DynamicBatchWorld(World):
     """Run as many conversations as the batcher's buffer has room for, each of which is a copy of a
     world. Each conversation waits with a message that the agent has observed, but not answered. A
     parley answers a batch of these messages. Then conversations that are not over get their next
     message and wait again, and new conversations begin while there is room.
 
     Every example is shown once, whatever the batches, because the copies of the teacher share its
-    position in the data. ``acts`` holds the agent's observations and its replies.
+    position in the data. ``acts`` holds the messages of the teacher, and the replies of each agent.
 
-    world, teacher, agent, batcher: See ``ManyConversations``, also for errors.
+    world (World): The world to copy: a ``MultiAgentWorld``, a ``PartnerWorld``, or a world derived
+        from one of these that keeps its ``_parley()``. Its first agent is a teacher.
+    teacher, agent: Pass a teacher and an agent instead of a world to copy a ``PartnerWorld``.
+    batcher (Batcher): Chooses the conversations of each batch.
+    RAISES (ConfigError): If the batcher truncates and the agent cannot.
+    RAISES (ProtocolError): If ``world`` is another kind of world.
     """
 
+    @overload
+    def __init__(self, world: World, /, batcher: Batcher): ...
+
+    @overload
+    def __init__(self, teacher: Teacher, agent: Agent, /, batcher: Batcher): ...
+
+    def __init__(self, *of: Any, **batcher: Batcher):
+        parts: List[Any] = [*of, *batcher.values()]
+        self.batcher: Batcher = parts.pop()
+        own = type(self).__name__
+        if not isinstance(self.batcher, Batcher):
+            raise TypeError(f"{own} needs a batcher, such as Fixed(32), as its last argument")
+        world = parts[0] if len(parts) == 1 else PartnerWorld(*parts)
+        kind = type(world)
+        is_known = getattr(kind, "_parley", None) is MultiAgentWorld._parley
+        if not is_known or not isinstance(world.agents[0], Teacher):
+            raise ProtocolError(
+                f"{own} cannot run copies of this {kind.__name__}: it needs a PartnerWorld or a "
+                "MultiAgentWorld (or a class derived from one, with the same _parley) whose first "
+                "agent is a teacher."
+            )
+        super().__init__(world.agents)
+        self.world: Any = world
+        self.teacher: Teacher = world.agents[0]
+        self.agent: Agent = world.agents[1]
+        self._get_ready()
+
     def _get_ready(self) -> None:
+        """Prepare this world, which has no conversations yet."""
         batcher = self.batcher
-        self.measure = measure_of(batcher, self.agent)
+        in_words = batcher.unit == "words"
+        if in_words and batcher.oversize == "truncate" and not self.agent.can_truncate:
+            text = 'the batcher has oversize = "truncate", but '
+            text += f"{self.agent.id} cannot shorten what it reads"
+            where = "[world.batcher] (or [evaluation.world.batcher])"
+            raise ConfigError([Problem("", text, f'set it to "alone" or "error" in {where}')])
         # A budget that follows a schedule can decrease while a message waits.
-        is_fitted = batcher.unit == "words" and batcher.oversize != "alone"
+        is_fitted = in_words and batcher.oversize != "alone"
         self._is_fitted_late = is_fitted and not batcher.sizes.is_constant
         self._seed = [0, 0]
         self.buffer = LiveBuffer(batcher, self._seed)
         self._drop()
-        self._forget()
-
-    def _forget(self) -> None:
-        step = self.buffer.step
-        self.buffer = LiveBuffer(self.batcher, self._seed)
-        # Schedules continue at the current step.
-        self.buffer.step = step
-        # Number of waiting conversations that have more messages after the current one.
-        self._n_going = 0
-        # Copies can be used for new conversations, unless one of them is in the middle of a
-        # conversation.
-        if len(self._resting) < len(self._talks):
-            self._drop()
 
     def _drop(self) -> None:
+        """Drop all conversations."""
         # Copies of the world by slot, as many as conversations ever ran at the same time.
         self._talks: List[Any] = []
-        # Slots of copies whose conversation is over.
+        # Slots of copies whose conversation is over; the last one is used next.
         self._resting: List[int] = []
+        # Number of waiting conversations that have more messages after the current one.
+        self._n_going = 0
+        # Schedules continue at the current step.
+        step = self.buffer.step
+        self.buffer = LiveBuffer(self.batcher, self._seed)
+        self.buffer.step = step
 
     def start_epoch(self, epoch: int, seed: int) -> None:
         """Begin a pass over the data, and drop the rest of the last pass."""
@@ -89,18 +148,20 @@ class DynamicBatchWorld(ManyConversations):
         more_to_come = self._n_going > 0 or not self.world._epoch_done()
         step = buffer.step
         slots = buffer.next_batch(more_to_come)
+        if not self.batcher.needs_lengths:
+            slots.sort()  # Each conversation keeps its place in the batches.
         talks = [self._talks[slot] for slot in slots]
-        observations = self.heard = [talk.observed[1] for talk in talks]
+        messages = self.heard = [talk.acts[0] for talk in talks]
         if self._is_fitted_late:
-            self._fit(observations, self.batcher.sizes.at(step))
-        acts = self._answer(talks)
-        is_over = [talk.acts[0]["episode_done"] for talk in talks]
+            self._fit([talk.observed[1] for talk in talks], self.batcher.sizes.at(step))
+        replies = self._answer(talks)
+        is_over = [message["episode_done"] for message in messages]
         going = [slot for slot, over in zip(slots, is_over) if not over]
-        self._resting += [slot for slot, over in zip(slots, is_over) if over]
+        self._resting += [slot for slot, over in zip(slots, is_over) if over][::-1]
         self._n_going -= len(going)
         room = buffer.missing() - len(going)
         self._hear(chain(going, self._beginning(room)))
-        self.acts = (observations, *acts)
+        self.acts = (messages, *replies)
 
     def _beginning(self, room: int) -> Iterator[int]:
         """Yield the slots of new conversations. Each conversation must take its episode before the
@@ -131,9 +192,30 @@ class DynamicBatchWorld(ManyConversations):
             self.buffer.add(waiting, self._fit(observations, limit))
 
     def _next_message(self, talk: MultiAgentWorld) -> Message:
-        observation = self._begin(talk)
-        self._n_going += not talk.acts[0]["episode_done"]
-        return observation
+        """Make the teacher of a conversation say its next message.
+
+        RETURNS (Message): The agent's observation of the message.
+        """
+        talk.parley_init()
+        message = talk.observe(0, talk.agents[0].act())
+        self._n_going += not message["episode_done"]
+        return talk.observed[1]
+
+    def _answer(self, talks: Sequence[MultiAgentWorld]) -> List[Sequence[Message]]:
+        """Make all agents except the teacher act, one after the other. An agent that can answers
+        all conversations at once.
+
+        talks (Sequence[MultiAgentWorld]): The conversations.
+        RETURNS (List[Sequence[Message]]): For each of these agents, its acts.
+        """
+        acts: List[Sequence[Message]] = []
+        for place, agent in list(enumerate(self.agents))[1:]:
+            if agent.can_batch and not isinstance(agent, Teacher):
+                replies = agent.batch_act([talk.observed[place] for talk in talks])
+            else:
+                replies = [talk.agents[place].act() for talk in talks]
+            acts.append([talk.observe(place, reply) for talk, reply in zip(talks, replies)])
+        return acts
 
     def _fit(self, observations: List[Message], limit: int) -> Lengths:
         """Return the lengths of observations, as far as the agent reads them. An observation that
@@ -142,7 +224,9 @@ class DynamicBatchWorld(ManyConversations):
         RAISES (DataError): If an observation exceeds the limit and the batcher has oversize
             "error".
         """
-        lengths = self.measure(observations)
+        if not self.batcher.needs_lengths:
+            return Lengths(np.zeros((len(observations), 1), dtype=np.int64), (False,))
+        lengths = self.agent.batch_lengths(observations)
         try:
             fitted = self.batcher.fit(lengths, limit)
         except OversizeError as error:
@@ -157,18 +241,15 @@ class DynamicBatchWorld(ManyConversations):
         return not len(self.buffer) and self.world._epoch_done()
 
     def _state(self) -> Dict[str, Any]:
-        resting = set(self._resting)
-        # Waiting messages are not saved, because the teacher repeats them.
-        conversations = [
-            [
-                slot,
-                talk.agents[0].place_of_act(),
-                self._conversation_state(talk),
-                talk.observed[1].get("max_tokens"),
-            ]
-            for slot, talk in enumerate(self._talks)
-            if slot not in resting
-        ]
+        conversations, resting = [], set(self._resting)
+        for slot, talk in enumerate(self._talks):
+            if slot in resting:
+                continue
+            if not isinstance(talk, PartnerWorld):
+                return super()._state()  # Raises an error.
+            # Waiting messages are not saved, because the teacher repeats them.
+            place, known = talk.teacher.place_of_act(), talk.agent.conversation_state()
+            conversations.append([slot, place, known, talk.observed[1].get("max_tokens")])
         return {
             "teacher": self.teacher.state(),
             "seed": self._seed,
@@ -177,7 +258,6 @@ class DynamicBatchWorld(ManyConversations):
         }
 
     def _restore(self, state: Mapping[str, Any]) -> None:
-        self._drop()
         conversations = state["conversations"]
         places = [place for _, place, _, _ in conversations]
         copies = self.teacher.restore(state["teacher"], places)
@@ -185,7 +265,8 @@ class DynamicBatchWorld(ManyConversations):
             while len(self._talks) <= slot:
                 self._add()
             talk = self._talks[self._resting.pop()]
-            self._take_up(talk, copy, known)
+            talk.agents[0] = talk.teacher = copy
+            talk.agent.set_conversation_state(known)
             observation = self._next_message(talk)
             if max_tokens is not None:
                 observation["max_tokens"] = tuple(max_tokens)
@@ -193,13 +274,16 @@ class DynamicBatchWorld(ManyConversations):
         self.buffer = LiveBuffer(self.batcher, self._seed)
         self.buffer.restore(state["buffer"])
 
+    def report(self) -> Dict[str, Metric]:
+        """Return the report of the original world (see ``World.report()``)."""
+        return self.world.report()
+
     def reset(self) -> None:
         """Drop all conversations, and make all agents forget theirs."""
         super().reset()
-        self._forget()
+        self._drop()
 
     def shutdown(self) -> None:
         """Drop all conversations. The teacher and the agent stay usable."""
         super().shutdown()
         self._drop()
-        self._forget()
