@@ -15,7 +15,7 @@ atheris docs golden house imports limits real_scores startup agents/baselines ag
 agents/history batchers/waiting cli/commands cli/mistakes cli/runs config/damaged_configs
 config/scalars strangers evaluation/user_metric
 formats/damaged_files loggers/trackers metrics/generation_metrics
-models/encoders mutators/orders ops/fast_ops ops/fast_ops_lstm ops/kept_memory runs/determinism
+models/encoders ops/fast_ops ops/fast_ops_lstm ops/kept_memory runs/determinism
 runs/kills teachers/real_data training/devices training/device_counts
 training/tasks cli/printed_commands stand_in words benchmarks/bench_gpu
 """.split()

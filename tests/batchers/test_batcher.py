@@ -18,7 +18,6 @@ from thincdialog.batchers import (
     Batchsort,
     Fixed,
     Lengths,
-    OversizeError,
     Padded,
     Sizes,
     Words,
@@ -26,7 +25,7 @@ from thincdialog.batchers import (
     plan_window,
 )
 from thincdialog.config import load_config, resolve_config
-from thincdialog.errors import ConfigError, DialogError, ProtocolError
+from thincdialog.errors import ConfigError, DataError, DialogError, ProtocolError
 from thincdialog.registry import registry
 
 
@@ -107,9 +106,9 @@ def test_batcher_fit_that_changes_nothing_is_the_same_object():
 
 def test_batcher_fit_names_the_first_row_that_does_not():
     lengths = lengths_of([(5, 5), (15, 6), (30, 30)])
-    with pytest.raises(OversizeError, match="row 1 has 21 words, but a batch holds 20") as error:
-        Padded(20, oversize="error").fit(lengths, 20)
-    assert (error.value.row, error.value.length, error.value.limit) == (1, 21, 20)
+    text = r"^data.* the example 'b' has 21 words \(tokens\), but a whole batch holds 20: raise the"
+    with pytest.raises(DataError, match=text):
+        Padded(20, oversize="error").fit(lengths, 20, lambda row: "abc"[row])
 
 
 def test_batcher_window_of_a_number_is_the_buffer():

@@ -124,6 +124,6 @@ def test_waiting_those_that_are_due_go_in_random_order_within_their_round():
         buffer.add([row], lengths_of([(60, 30)]))
         buffer.step += 1
     buffer.next_batch(True)
-    rows = [row for batch, _ in buffer.state()["chosen"] for row in batch]
+    rows = [row for slots, *_ in buffer.state()["chosen"] for row in slots]
     assert set(rows) < set(range(8)) and len(rows) == 7
     assert sorted(rows) != rows != sorted(rows, reverse=True)

@@ -67,7 +67,7 @@ class KillsWhereItArrives:
 @pytest.mark.parametrize("method", METHODS[1:])
 def test_pool_says_what_killed_a_worker_while_it_starts(make_pool, method):
     pool = make_pool(1, method)
-    pool.makes[-1] = KillsWhereItArrives()
+    pool.inherited = KillsWhereItArrives()
     with pytest.raises(WorkerError, match=f"{KILLED} before it could start; see its own message"):
         Job(pool, deadly).submit(0).result(60)
 

@@ -1,7 +1,7 @@
 """The contract of batchers, which choose the rows that an agent processes together."""
 
 from itertools import accumulate
-from typing import Any, List, Literal, Tuple
+from typing import Any, Callable, List, Literal, Tuple
 
 import numpy as np
 
@@ -88,12 +88,16 @@ class Batcher:
         n_batches = int(has_moved.argmax()) or self.buffer
         return int(sizes[:n_batches].min()), n_batches
 
-    def fit(self, lengths: Lengths, limit: int) -> Lengths:
+    def fit(
+        self, lengths: Lengths, limit: int, id_of: Callable[[int], Any] = str, origin: str = "data"
+    ) -> Lengths:
         """Return the number of words to read of each row: fewer for rows that are truncated.
 
         lengths (Lengths): Lengths of the rows.
         limit (int): Maximum size of a batch, in ``unit``.
-        RAISES (OversizeError): If a row exceeds the limit and ``oversize`` is "error".
+        id_of (Callable[[int], Any]): Returns the id of a row's example, for the error.
+        origin (str): Description of the data that has the rows, for the error.
+        RAISES (DataError): If a row exceeds the limit and ``oversize`` is "error".
         """
         if self.unit == "rows" or self.oversize == "alone":
             return lengths
@@ -101,8 +105,12 @@ class Batcher:
         if not len(over):
             return lengths
         if self.oversize == "error":
-            row = int(over[0])
-            raise OversizeError(row, int(lengths.totals[row]), limit)
+            row, n_words = int(over[0]), lengths.totals[over[0]]
+            text = (
+                f"the example '{id_of(row)}' has {n_words} words (tokens), but a whole batch holds "
+            )
+            hint = 'raise the batcher\'s budget, or set its oversize = "alone" or "truncate"'
+            raise DataError(origin, f"{text}{limit}: {hint}")
         counts = lengths.counts.copy()
         for row in over.tolist():
             counts[row] = _shorten(counts[row], limit)
@@ -110,34 +118,6 @@ class Batcher:
 
 
 registry.batchers.makes(Batcher)
-
-
-class OversizeError(ValueError):
-    """Report a row that has more words than a batch may have.
-
-    row (int): Number of the row among the rows that were measured.
-    length (int): Number of words of the row.
-    limit (int): Maximum number of words of a batch.
-    """
-
-    def __init__(self, row: int, length: int, limit: int):
-        super().__init__(f"row {row} has {length} words, but a batch holds {limit}")
-        self.row = row
-        self.length = length
-        self.limit = limit
-
-    def of_example(self, name: str, data_name: str) -> DataError:
-        """Return the error to raise for the user.
-
-        name (str): Id of the example.
-        data_name (str): Description of the data that has the example.
-        """
-        text = (
-            f"the example '{name}' has {self.length} words (tokens), but a whole "
-            f"batch holds {self.limit}: raise the batcher's budget, or set its "
-            'oversize = "alone" or "truncate"'
-        )
-        return DataError(data_name, text)
 
 
 def missing_rows(batcher: Batcher, step: int, n_rows: int, n_words: int) -> int:

@@ -24,7 +24,7 @@ class Lengths(NamedTuple):
         """Number of words of each row, at least 1; shape (n_rows,), int64."""
         return np.maximum(self.counts.sum(axis=1), 1)
 
-    def take(self, rows: np.ndarray) -> "Lengths":
+    def take(self, rows: Any) -> "Lengths":
         """Return the lengths of some of the rows, in the given order."""
         return Lengths(self.counts[rows], self.padded)
 

@@ -1,6 +1,6 @@
 """A buffer of waiting conversations that chooses which of them form the next batch."""
 
-from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
+from typing import Any, Dict, List, NamedTuple, Sequence
 
 import numpy as np
 
@@ -54,8 +54,8 @@ class LiveBuffer:
         self._n_rows = 0
         self._n_words = 0
         self._waiting: List[_Rows] = []
-        # Batches of this round, each with its number of words; the last one is handed out next.
-        self._chosen: List[Tuple[List[int], int]] = []
+        # Batches of this round; the last one is handed out next.
+        self._chosen: List[_Rows] = []
 
     def __len__(self) -> int:
         """Return the number of waiting rows, including rows that are chosen in this round."""
@@ -75,8 +75,7 @@ class LiveBuffer:
             return
         since = np.full(len(slots), self.step)
         self._waiting.append(_Rows(np.array(slots, dtype=np.int64), lengths, since))
-        self._n_rows += len(slots)
-        self._n_words += int(lengths.totals.sum())
+        self._count(self._waiting[-1])
 
     def next_batch(self, more_to_come: bool) -> List[int]:
         """Remove the rows of the next batch from the buffer and return them.
@@ -88,11 +87,15 @@ class LiveBuffer:
             if not self._n_rows:
                 raise IndexError("no row is waiting")
             self._choose(more_to_come)
-        batch, n_words = self._chosen.pop()
+        batch = self._chosen.pop()
         self.step += 1
-        self._n_rows -= len(batch)
-        self._n_words -= n_words
-        return batch
+        self._count(batch, -1)
+        slots: List[int] = batch.slots.tolist()
+        return slots
+
+    def _count(self, rows: "_Rows", sign: int = 1) -> None:
+        self._n_rows += sign * len(rows.slots)
+        self._n_words += sign * int(rows.lengths.totals.sum())
 
     def _choose(self, more_to_come: bool) -> None:
         """Begin a round: plan batches of all waiting rows, and choose those to hand out."""
@@ -124,11 +127,7 @@ class LiveBuffer:
             is_chosen[chosen] = True
         waits = np.repeat(~is_chosen, np.diff(edges))
         self._waiting = [rows.take(np.sort(order[waits]))] if waits.any() else []
-        words = np.add.reduceat(planned.lengths.totals, starts).tolist()
-        numbers = planned.slots.tolist()
-        self._chosen = [
-            (numbers[edges[batch] : edges[batch + 1]], words[batch]) for batch in chosen.tolist()
-        ]
+        self._chosen = [planned.take(slice(edges[n], edges[n + 1])) for n in chosen.tolist()]
 
     def _is_good(self, lengths: Lengths, starts: np.ndarray, limit: int) -> np.ndarray:
         """Return whether each batch is in the better half of the batches of similar lengths."""
@@ -155,27 +154,18 @@ class LiveBuffer:
         return {
             "step": self.step,
             "round": self._round,
-            "waiting": [
-                [rows.slots.tolist(), rows.lengths.counts.tolist(), rows.since.tolist()]
-                for rows in self._waiting
-            ],
-            "padded": list(self._waiting[0].lengths.padded) if self._waiting else [],
-            "chosen": [[batch, n_words] for batch, n_words in self._chosen],
+            "waiting": [rows.state() for rows in self._waiting],
+            "chosen": [rows.state() for rows in self._chosen],
         }
 
     def restore(self, state: Dict[str, Any]) -> None:
         """Continue from a state that ``state()`` returned."""
         self._forget()
         self.step, self._round = state["step"], state["round"]
-        padded = tuple(state["padded"])
-        for slots, counts, since in state["waiting"]:
-            lengths = Lengths(np.array(counts, dtype=np.int64), padded)
-            self._waiting.append(_Rows(np.array(slots), lengths, np.array(since)))
-            self._n_rows += len(slots)
-            self._n_words += int(lengths.totals.sum())
-        self._chosen = [(list(batch), n_words) for batch, n_words in state["chosen"]]
-        self._n_rows += sum(len(batch) for batch, _ in self._chosen)
-        self._n_words += sum(n_words for _, n_words in self._chosen)
+        self._waiting = list(map(_Rows.of, state["waiting"]))
+        self._chosen = list(map(_Rows.of, state["chosen"]))
+        for rows in (*self._waiting, *self._chosen):
+            self._count(rows)
 
 
 class _Rows(NamedTuple):
@@ -185,5 +175,15 @@ class _Rows(NamedTuple):
     lengths: Lengths
     since: np.ndarray
 
-    def take(self, rows: np.ndarray) -> "_Rows":
+    @classmethod
+    def of(cls, state: Sequence[Any]) -> "_Rows":
+        slots, counts, padded, since = state
+        lengths = Lengths(np.array(counts, dtype=np.int64), tuple(padded))
+        return cls(np.array(slots, dtype=np.int64), lengths, np.array(since))
+
+    def state(self) -> List[Any]:
+        counts, padded = self.lengths
+        return [self.slots.tolist(), counts.tolist(), list(padded), self.since.tolist()]
+
+    def take(self, rows: Any) -> "_Rows":
         return _Rows(self.slots[rows], self.lengths.take(rows), self.since[rows])

@@ -6,7 +6,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
 
 import numpy as np
 
-from ..batchers import Batcher, Lengths, OversizeError, missing_rows, plan_window
+from ..batchers import Batcher, Lengths, missing_rows, plan_window
 from ..errors import DataError
 from ..messages import Message
 from .batch import NO_LIMIT, Batch, gathered
@@ -116,11 +116,8 @@ class Windows:
     def _plan(self, lengths: Lengths, order: AnyOrder) -> None:
         limit, _ = self.batcher.window(self._step)
         while True:
-            try:
-                fitted = self.batcher.fit(lengths, limit)
-            except OversizeError as error:
-                name = str(self._window.ids()[error.row])
-                raise error.of_example(name, order.origin) from None
+            id_of = lambda row: self._window.ids()[row]  # noqa: E731
+            fitted = self.batcher.fit(lengths, limit, id_of, order.origin)
             rng = window_generator(order.seed, order.epoch, self._n_windows)
             self._planned = [
                 pool[batch]

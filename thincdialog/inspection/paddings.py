@@ -6,9 +6,10 @@ from typing import Any, List, Sequence
 
 import numpy as np
 
-from ..batchers import Batcher, Batchsort, Fixed, Lengths, OversizeError, Words, plan_window
+from ..batchers import Batcher, Batchsort, Fixed, Lengths, Words, plan_window
 from ..batchers.fixed import FixedBatcher
 from ..config import build_block
+from ..errors import DataError
 from ..examples.batch import Batch
 from ..messages import Message
 from ..training.experiment import Experiment
@@ -86,7 +87,7 @@ def _sizes(batcher: Batcher, lengths: Lengths) -> List[int]:
     limit, _ = batcher.window(0)
     try:
         fitted = batcher.fit(lengths, limit)
-    except OversizeError:
+    except DataError:
         fitted = lengths
     batches = plan_window(batcher, fitted, limit, np.random.default_rng(0))
     return [lengths.take(batch).cells() for batch in batches]

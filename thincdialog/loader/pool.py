@@ -31,13 +31,13 @@ FEWER = "Set [loader] workers lower, or raise the limit (ulimit -a shows all)"
 class Worker:
     """Execute tasks of several jobs, in the calling thread.
 
-    makes (Dict[int, MakeWork]): The ``MakeWork`` of jobs, by the numbers of the jobs.
+    inherited (Optional[MakeWork]): The ``MakeWork`` of jobs that do not send theirs.
     """
 
     world = None
 
-    def __init__(self, makes: Dict[int, MakeWork]):
-        self._makes = dict(makes)
+    def __init__(self, inherited: Optional[MakeWork] = None):
+        self._inherited = inherited
         self._works: Dict[int, Callable[[Any], Any]] = {}
 
     def carry_out(
@@ -51,21 +51,20 @@ class Worker:
         task (Any): The task.
         RETURNS (Any): The result.
         """
-        for ended in self._makes.keys() - jobs:
-            del self._makes[ended]
-            self._works.pop(ended, None)
-        if make_work is not None:
-            self._makes[job] = make_work
+        for ended in self._works.keys() - jobs:
+            del self._works[ended]
         if job not in self._works:
-            self._works[job] = self._makes[job]()
+            make_work = make_work or self._inherited
+            assert make_work is not None
+            self._works[job] = make_work()
         return self._works[job](task)
 
 
-def make_worker(makes: Dict[int, MakeWork]) -> Worker:
+def make_worker(inherited: Optional[MakeWork]) -> Worker:
     """Return the worker of a process."""
     with suppress(OSError):  # A sandbox may forbid it.
         os.nice(NICENESS)
-    return Worker(makes)
+    return Worker(inherited)
 
 
 class Pool:
@@ -75,13 +74,18 @@ class Pool:
     n_workers (int): Number of workers.
     start_method (Optional[str]): How processes are started: "fork", "forkserver" or "spawn"; None
         for workers without processes.
+    inherited (Optional[MakeWork]): The ``MakeWork`` of the pool's only job if it cannot be pickled;
+        forked processes inherit it.
     RAISES (WorkerError): If the system cannot start another thread.
     """
 
-    def __init__(self, n_workers: int, start_method: Optional[str] = None):
-        self.n_workers, self.start_method = n_workers, start_method
-        # The ``MakeWork`` of jobs that forked processes inherit, because it cannot be pickled.
-        self.makes: Dict[int, MakeWork] = {}
+    def __init__(
+        self,
+        n_workers: int,
+        start_method: Optional[str] = None,
+        inherited: Optional[MakeWork] = None,
+    ):
+        self.n_workers, self.start_method, self.inherited = n_workers, start_method, inherited
         # Numbers of jobs that have not ended.
         self.jobs: Set[int] = set()
         self.tasks: "SimpleQueue[Any]" = SimpleQueue()
@@ -104,16 +108,15 @@ class Pool:
 
     def _run(self, number: int) -> None:
         worker: Any = None
-        known: Set[int] = set()  # Numbers of the jobs whose ``MakeWork`` the worker has.
         while (given := self.tasks.get()) is not None:
             future, job, task = given
             if future.set_running_or_notify_cancel():
                 try:
                     worker = worker or self._start(number)
-                    has_it = job.number in known or job.number in self.makes
+                    has_it = number in job.workers or self.inherited is not None
                     make_work = None if has_it else job.make_work
                     given = frozenset(self.jobs), job.number, make_work, task
-                    known.add(job.number)
+                    job.workers.add(number)
                     made = answer_of(worker, "carry_out", given)
                     if isinstance(made, Failure):
                         raise made.error(number)
@@ -125,11 +128,11 @@ class Pool:
 
     def _start(self, number: int) -> Any:
         if self.start_method is None:
-            return Worker({})
+            return Worker()
         with self._starting:
             if self._is_over:
                 raise WorkerError(number, "the pool has ended")
-            make = partial(make_worker, self.makes)
+            make = partial(make_worker, self.inherited)
             worker = WorkerProcess(number, make, Advice(NO_WORKERS, FEWER), self.start_method)
             self._processes.append(worker)
         worker.begin()
@@ -152,18 +155,16 @@ class Job:
 
     pool (Pool): The pool that executes the tasks.
     make_work (MakeWork): Function that makes the function that executes the tasks, in each worker.
-        If workers are processes, it must be picklable, unless ``is_forked``.
-    is_forked (bool): Whether ``make_work`` cannot be pickled. Then the pool must be used for this
-        job only, and start its processes with "fork".
+        If workers are processes, it must be picklable, unless they have inherited it.
+    workers (Set[int]): Numbers of the workers that have got ``make_work``.
     """
 
     _numbers = count()
 
-    def __init__(self, pool: Pool, make_work: MakeWork, is_forked: bool = False):
+    def __init__(self, pool: Pool, make_work: MakeWork):
         self.pool, self.make_work, self.number = pool, make_work, next(Job._numbers)
+        self.workers: Set[int] = set()
         pool.jobs.add(self.number)
-        if is_forked:
-            pool.makes[self.number] = make_work
 
     def submit(self, task: Any) -> "Future[Any]":
         """Submit a task, which is begun after all tasks that were submitted before.
@@ -178,5 +179,5 @@ class Job:
     def end(self) -> None:
         """End the job, so that workers drop its state."""
         self.pool.jobs.discard(self.number)
-        if self.number in self.pool.makes:
+        if self.pool.inherited is not None:
             self.pool.end()

@@ -154,7 +154,7 @@ class Readers:
         except Exception as error:
             if self.start_method not in (None, "fork"):
                 raise _cannot_go(what, method, error) from None
-            return Job(Pool(n, "fork"), make_work, is_forked=True)
+            return Job(Pool(n, "fork", make_work), make_work)
         return Job(self._pool(n, method), sent)
 
 

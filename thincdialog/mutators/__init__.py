@@ -1,4 +1,4 @@
-"""Mutators, which rewrite episodes as they are read, one per file (see ``mutator``)."""
+"""Mutators, which rewrite episodes as they are read, one idea per file (see ``mutator``)."""
 
 from ..registry import import_files
 

@@ -17,7 +17,7 @@ from typing import (
 
 import numpy as np
 
-from ..batchers import Batcher, Lengths, LiveBuffer, OversizeError
+from ..batchers import Batcher, Lengths, LiveBuffer
 from ..errors import ConfigError, Problem, ProtocolError
 from ..messages import Message
 from ..metrics import Metric
@@ -227,11 +227,8 @@ class DynamicBatchWorld(World):
         if not self.batcher.needs_lengths:
             return Lengths(np.zeros((len(observations), 1), dtype=np.int64), (False,))
         lengths = self.agent.batch_lengths(observations)
-        try:
-            fitted = self.batcher.fit(lengths, limit)
-        except OversizeError as error:
-            name = str(observations[error.row].get("id"))
-            raise error.of_example(name, self.teacher.order.origin) from None
+        id_of = lambda row: observations[row].get("id")  # noqa: E731
+        fitted = self.batcher.fit(lengths, limit, id_of, self.teacher.order.origin)
         if fitted is not lengths:
             for row in np.flatnonzero((fitted.counts != lengths.counts).any(axis=1)).tolist():
                 observations[row]["max_tokens"] = tuple(fitted.counts[row].tolist())
