@@ -24,7 +24,7 @@ CHARACTERS = (
 ANY_TEXTS = st.lists(st.text(st.sampled_from(CHARACTERS)) | st.text() | st.sampled_from(TEXTS))
 SETTINGS = {
     "Bytes": [{}],
-    "Characters": [{}, {"byte_fallback": True}],
+    "Characters": [{}],
     "HashNgrams": [
         {"n_rows": 65536, "ngrams": 1},
         {"n_rows": 1009, "ngrams": 2, "lower": False},
@@ -37,7 +37,7 @@ SETTINGS = {
         {"n_rows": 10007, "ngrams": 3, "mark_end": False, "min_freq": 2},
         {"n_rows": 10007, "ngrams": 1, "char_ngrams": [3, 5], "normalize": "none"},
     ],
-    "Words": [{}, {"min_freq": 2, "lower": False}, {"max_size": 3, "byte_fallback": True}],
+    "Words": [{}, {"min_freq": 2, "lower": False}, {"max_size": 3}],
 }
 CASES = [(name, number) for name, all_of in SETTINGS.items() for number in range(len(all_of))]
 EVERY = pytest.mark.parametrize("name, number", CASES)

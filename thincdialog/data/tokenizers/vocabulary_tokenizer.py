@@ -8,7 +8,6 @@ import numpy as np
 from ...registry import registry
 from ..special_tokens import N_SPECIAL, SPECIAL_TOKENS, UNKNOWN
 from ..vocabulary import Progress, Vocabulary
-from .byte_tokenizer import N_BYTES, from_bytes, to_bytes
 from .tokenizer import Tokenizer, check_range
 from .word_bytes import WordBytes
 from .word_table import WordTable
@@ -94,27 +93,12 @@ class VocabularyTokenizer(HasVocabulary):
     lower (bool): Whether to put everything into lower case.
     min_freq (int): Minimum count of a piece in the vocabulary, 1 or more; rarer pieces are unknown.
     max_size (int): Maximum number of pieces, the most frequent ones; 0 for no limit.
-    byte_fallback (bool): Whether to encode an unknown piece as its bytes (with 256 more ids)
-        instead of ``<unk>``, so that ``decode`` restores all pieces.
-    separator (bytes): Bytes to put between two consecutive unknown pieces.
     RAISES (ValueError): If a number is out of range.
     """
 
-    separator = b" "
-
-    def __init__(
-        self,
-        *,
-        lower: bool = False,
-        min_freq: int = 1,
-        max_size: int = 0,
-        byte_fallback: bool = False,
-    ):
-        # Ids of bytes come before those of the vocabulary, so that they do not depend on its size.
-        first_id = N_SPECIAL + (N_BYTES if byte_fallback else 0)
-        super().__init__(min_freq=min_freq, max_size=max_size, first_id=first_id)
+    def __init__(self, *, lower: bool = False, min_freq: int = 1, max_size: int = 0):
+        super().__init__(min_freq=min_freq, max_size=max_size, first_id=N_SPECIAL)
         self.lower = lower
-        self.byte_fallback = byte_fallback
 
     def join(self, pieces: Iterable[str]) -> str:
         """Join pieces into a text."""
@@ -124,47 +108,13 @@ class VocabularyTokenizer(HasVocabulary):
         return self.split(text)
 
     def encode(self, text: str) -> np.ndarray:
-        pieces = self.split(text)
         known = self._known()
-        ids = [known.get(piece, UNKNOWN) for piece in pieces]
-        if self.byte_fallback and UNKNOWN in ids:
-            ids = self._with_bytes(pieces, ids)
-        return np.array(ids, dtype=np.int32)
-
-    def _with_bytes(self, pieces: List[str], ids: List[int]) -> List[int]:
-        filled: List[int] = []
-        after_bytes = False
-        for piece, known in zip(pieces, ids):
-            if known != UNKNOWN:
-                filled.append(known)
-            else:
-                data = (self.separator if after_bytes else b"") + to_bytes(piece)
-                filled.extend(byte + N_SPECIAL for byte in data)
-            after_bytes = known == UNKNOWN
-        return filled
+        return np.array([known.get(piece, UNKNOWN) for piece in self.split(text)], dtype=np.int32)
 
     def decode(self, ids: Iterable[int]) -> str:
-        tokens = self.vocabulary.tokens
-        pieces: List[str] = []
-        data = bytearray()
-        for each in ids:
-            if N_SPECIAL <= each < self.first_id:
-                data.append(each - N_SPECIAL)
-                continue
-            self._flush(data, pieces)
-            if each >= self.first_id:
-                pieces.append(tokens[each - self.first_id])
-            elif each == UNKNOWN:
-                pieces.append(SPECIAL_TOKENS[UNKNOWN])
-        self._flush(data, pieces)
-        return self.join(pieces)
-
-    def _flush(self, data: bytearray, pieces: List[str]) -> None:
-        """Turn the bytes collected so far into pieces, and clear them."""
-        if data:
-            texts = data.split(self.separator) if self.separator else [data]
-            pieces.extend(from_bytes(bytes(text)) for text in texts)
-            data.clear()
+        tokens, unknown = self.vocabulary.tokens, SPECIAL_TOKENS[UNKNOWN]
+        known = (each for each in ids if each == UNKNOWN or each >= N_SPECIAL)
+        return self.join(unknown if i == UNKNOWN else tokens[i - N_SPECIAL] for i in known)
 
 
 @registry.tokenizers("thincdialog.Characters.v1")
@@ -172,10 +122,8 @@ class CharacterTokenizer(VocabularyTokenizer):
     """Use every character (code point), including white space, as a token, so that ``decode``
     restores known characters exactly.
 
-    lower, min_freq, max_size, byte_fallback: See ``VocabularyTokenizer``.
+    lower, min_freq, max_size: See ``VocabularyTokenizer``.
     """
-
-    separator = b""
 
     def split(self, text: str) -> List[str]:
         return list(text.lower() if self.lower else text)
@@ -188,7 +136,7 @@ class CharacterTokenizer(VocabularyTokenizer):
 class WhitespaceTokenizer(VocabularyTokenizer):
     """Split a text at white space only. For texts that are already tokenized.
 
-    lower, min_freq, max_size, byte_fallback: See ``VocabularyTokenizer``.
+    lower, min_freq, max_size: See ``VocabularyTokenizer``.
     """
 
     def split(self, text: str) -> List[str]:

@@ -16,7 +16,7 @@ class WordTokenizer(VocabularyTokenizer):
 
     lower (bool): Whether to put everything into lower case.
     normalize (str): Normal form of Unicode: "NFC", "NFKC" or "none".
-    min_freq, max_size, byte_fallback: See ``VocabularyTokenizer``.
+    min_freq, max_size: See ``VocabularyTokenizer``.
     """
 
     def __init__(
@@ -26,10 +26,8 @@ class WordTokenizer(VocabularyTokenizer):
         normalize: NormalForm = "NFC",
         min_freq: int = 1,
         max_size: int = 0,
-        byte_fallback: bool = False,
     ):
-        limits = {"min_freq": min_freq, "max_size": max_size}
-        super().__init__(lower=lower, byte_fallback=byte_fallback, **limits)
+        super().__init__(lower=lower, min_freq=min_freq, max_size=max_size)
         self.normalize = normalize
 
     def split(self, text: str) -> List[str]:
@@ -39,8 +37,6 @@ class WordTokenizer(VocabularyTokenizer):
         return join_words(pieces)
 
     def _encode_group(self, texts: Sequence[str]) -> Tuple[np.ndarray, np.ndarray]:
-        if self.byte_fallback:
-            return super()._encode_group(texts)
         words = find_words(texts, self.normalize, self.lower)
         ids = self._find(words, words.hashes(SEED))
         ids[ids < 0] = UNKNOWN
