@@ -10,7 +10,7 @@ from tests.ops.array_backends import EACH_OPS
 from tests.training.examples import REPLIES, with_agent
 from thincdialog.agents.ranker import RankerAgent
 from thincdialog.api import ConfigError, DataError, Message, ProtocolError
-from thincdialog.data.counting import counting
+from thincdialog.data.text_encoder import counting
 from thincdialog.examples.batch import Batch
 
 from . import colours

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thincdialog.data import TextEncoder
-from thincdialog.data.counting import counting
 from thincdialog.data.special_tokens import PARTNER_SPEAKS, SELF_SPEAKS, TURN
+from thincdialog.data.text_encoder import counting
 from thincdialog.data.tokenizers import ByteTokenizer, HashNgramTokenizer, WordTokenizer
 from thincdialog.examples import Batch, MemoryStore, Store
 from thincdialog.examples.candidates import CandidateSampler, WithCandidates

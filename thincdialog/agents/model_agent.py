@@ -24,8 +24,7 @@ from thinc.types import Floats1d, Floats2d, Ragged
 from ..batchers import Lengths
 from ..contract import CodeError, error_line, place_in, place_of
 from ..data import TextEncoder, Tokenizer
-from ..data.counting import count, counting
-from ..data.text_encoder import Contexts, check_limits
+from ..data.text_encoder import Contexts, check_limits, count, counting
 from ..data.tokenizers.tokenizer import load_tokenizer
 from ..errors import (
     ConfigError,

@@ -22,8 +22,7 @@ from thinc.types import Floats2d, Ragged
 
 from ..batchers import Lengths
 from ..data import Tokenizer
-from ..data.counting import count, counting
-from ..data.text_encoder import lowest_limits
+from ..data.text_encoder import count, counting, lowest_limits
 from ..errors import ConfigError, DataError, Problem
 from ..examples.batch import CONTEXT, LABEL, Batch
 from ..examples.store import NO_LABEL

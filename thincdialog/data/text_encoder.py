@@ -1,12 +1,15 @@
 """Encode conversations and replies as arrays of token ids."""
 
 import copy
+from collections import Counter
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cached_property, partial
 from hashlib import sha256
 from itertools import chain
 from operator import itemgetter
 from threading import Lock
-from typing import Any, Dict, Literal, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Iterator, Literal, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
@@ -18,7 +21,6 @@ from ..examples.memory_store import MemoryStore
 from ..examples.slices import slice_places
 from ..messages import SELF, Turn
 from ..ops.compiled import load_kernels
-from .counting import count
 from .tokenizers import Tokenizer
 from .tokenizers.contract import many_encoder_of
 from .tokenizers.key import tokenizer_key
@@ -38,6 +40,8 @@ Replies = Union[Batch, Sequence[str]]
 # Token rows, shape (n_tokens, 2), int32, and the number of tokens of each text, shape (n,), int32.
 TokenRows = Tuple[np.ndarray, np.ndarray]
 
+# One value per thread, because one thread may prepare a batch while another one computes.
+_counts: ContextVar[Optional[Counter]] = ContextVar("counts", default=None)
 _MAX_CACHED = 1 << 20  # token rows of 8 bytes
 _NO_LIMITS = np.zeros(0, dtype=np.int64)
 
@@ -395,3 +399,28 @@ def _shortened(lengths: np.ndarray, most: int, limits: Optional[np.ndarray]) -> 
         return lengths
     bound = np.minimum(most or NO_LIMIT, NO_LIMIT if limits is None else limits)
     return np.minimum(lengths, bound) if (lengths > bound).any() else lengths
+
+
+@contextmanager
+def counting(counts: Counter) -> Iterator[None]:
+    """Count the texts that this thread encodes while the context is active. Outside of such a
+    context, texts are not counted.
+
+    counts (Counter): Name to number; the counts are added to it.
+    """
+    token = _counts.set(counts)
+    try:
+        yield
+    finally:
+        _counts.reset(token)
+
+
+def count(name: str, n: int) -> None:
+    """Add to a count, if this thread counts texts (see ``counting``).
+
+    name (str): Name of the count, such as "contexts" or "truncated_contexts".
+    n (int): Number to add.
+    """
+    counts = _counts.get()
+    if counts is not None:
+        counts[name] += n

@@ -55,3 +55,6 @@ class BatchWorld(DynamicBatchWorld):
         replies = self.agent.batch_act(batch)
         self.teacher.batch_observe(replies)
         self.acts = (batch, replies)
+
+    def _epoch_done(self) -> bool:
+        return self.teacher.epoch_done() if self.has_whole_batches else super()._epoch_done()

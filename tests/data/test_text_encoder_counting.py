@@ -1,7 +1,7 @@
 from collections import Counter
 from threading import Thread
 
-from thincdialog.data.counting import count, counting
+from thincdialog.data.text_encoder import count, counting
 
 
 def test_counts_go_to_the_innermost_counting_of_their_own_thread():
