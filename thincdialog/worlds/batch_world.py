@@ -5,7 +5,7 @@ from typing import Optional
 
 from ..batchers import Batcher
 from ..registry import registry
-from .dynamic_batch_world import DynamicBatchWorld, batched
+from .dynamic_batch_world import DynamicBatchWorld
 from .multi_agent_world import PartnerWorld
 from .world import WorldFactory
 
@@ -20,7 +20,7 @@ def build_batch_world(
     conversation (Optional[WorldFactory]): World of each conversation, such as
         "thincdialog.MultiAgentWorld.v1"; null for "thincdialog.PartnerWorld.v1".
     """
-    return partial(batched, BatchWorld, conversation or PartnerWorld, batcher=batcher)
+    return partial(BatchWorld, batcher=batcher, conversation=conversation or PartnerWorld)
 
 
 class BatchWorld(DynamicBatchWorld):

@@ -4,7 +4,6 @@ from functools import partial
 from itertools import chain
 from typing import (
     Any,
-    Callable,
     Dict,
     Iterable,
     Iterator,
@@ -40,25 +39,7 @@ def build_dynamic_batch_world(
     conversation (Optional[WorldFactory]): World of each conversation, such as
         "thincdialog.MultiAgentWorld.v1"; null for "thincdialog.PartnerWorld.v1".
     """
-    return partial(batched, DynamicBatchWorld, conversation or PartnerWorld, batcher=batcher)
-
-
-def batched(
-    kind: Callable[..., World],
-    conversation: WorldFactory,
-    teacher: Teacher,
-    agent: Agent,
-    batcher: Batcher,
-) -> World:
-    """Make a batching world.
-
-    kind (Callable): Class of the world.
-    conversation (WorldFactory): World of each conversation.
-    teacher (Teacher): The agent whose messages come from data.
-    agent (Agent): The agent that answers.
-    batcher (Batcher): Chooses the messages that are answered together.
-    """
-    return kind(conversation(teacher, agent), batcher)
+    return partial(DynamicBatchWorld, batcher=batcher, conversation=conversation or PartnerWorld)
 
 
 class DynamicBatchWorld(World):
@@ -74,6 +55,7 @@ class DynamicBatchWorld(World):
         from one of these that keeps its ``_parley()``. Its first agent is a teacher.
     teacher, agent: Pass a teacher and an agent instead of a world to copy a ``PartnerWorld``.
     batcher (Batcher): Chooses the conversations of each batch.
+    conversation (WorldFactory): Class of the world of a teacher and an agent, if these are passed.
     RAISES (ConfigError): If the batcher truncates and the agent cannot.
     RAISES (ProtocolError): If ``world`` is another kind of world.
     """
@@ -82,15 +64,17 @@ class DynamicBatchWorld(World):
     def __init__(self, world: World, /, batcher: Batcher): ...
 
     @overload
-    def __init__(self, teacher: Teacher, agent: Agent, /, batcher: Batcher): ...
+    def __init__(
+        self, teacher: Teacher, agent: Agent, /, batcher: Batcher, *, conversation: Any = ...
+    ): ...
 
-    def __init__(self, *of: Any, **batcher: Batcher):
-        parts: List[Any] = [*of, *batcher.values()]
-        self.batcher: Batcher = parts.pop()
+    def __init__(self, *of: Any, batcher: Any = None, conversation: WorldFactory = PartnerWorld):
+        parts = list(of)
+        self.batcher: Batcher = parts.pop() if batcher is None else batcher
         own = type(self).__name__
         if not isinstance(self.batcher, Batcher):
             raise TypeError(f"{own} needs a batcher, such as Fixed(32), as its last argument")
-        world = parts[0] if len(parts) == 1 else PartnerWorld(*parts)
+        world = parts[0] if len(parts) == 1 else conversation(*parts)
         kind = type(world)
         is_known = getattr(kind, "_parley", None) is MultiAgentWorld._parley
         if not is_known or not isinstance(world.agents[0], Teacher):

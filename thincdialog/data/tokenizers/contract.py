@@ -5,10 +5,8 @@ from typing import Any, Callable, Sequence, Tuple
 
 import numpy as np
 
-from ...contract import CodeError, check_attributes, place_of, show
+from ...contract import CodeError, check_attributes, is_ours, place_of, show
 from .tokenizer import Tokenizer, encode_each
-
-_OURS = "thincdialog."
 
 
 def many_encoder_of(
@@ -24,16 +22,12 @@ def many_encoder_of(
         the tokenizer returns anything other than ids.
     """
     check_attributes(tokenizer)
-    if _is_ours(type(tokenizer)):
+    if is_ours(type(tokenizer)):
         return tokenizer.encode_many
     owners = [each for each in type(tokenizer).__mro__ if "encode_many" in vars(each)]
-    if owners and not _is_ours(owners[0]):
+    if owners and not is_ours(owners[0]):
         return partial(_encode_many, tokenizer)
     return partial(encode_each, partial(_encode, tokenizer))
-
-
-def _is_ours(kind: type) -> bool:
-    return kind.__module__.startswith(_OURS)
 
 
 def _encode(tokenizer: Tokenizer, text: str) -> np.ndarray:
