@@ -103,6 +103,12 @@ class LiveBuffer:
         counts = np.concatenate([each.counts for each in lengths])
         joined = Lengths(counts, lengths[0].padded)
         rows = _Rows(np.concatenate(slots), joined, np.concatenate(since))
+        if not self.batcher.needs_lengths:  # Rows keep their order.
+            size = self.batcher.sizes.at(self.step)
+            rest = rows.take(slice(size, None))
+            self._chosen = [rows.take(slice(size))]
+            self._waiting = [rest] if len(rest.slots) else []
+            return
         limit, n_batches = self.batcher.window(self.step)
         rng = np.random.Generator(
             np.random.PCG64(np.random.SeedSequence([ROUNDS, *self.seed, self._round]))
@@ -113,9 +119,7 @@ class LiveBuffer:
         is_chosen = np.ones(len(starts), dtype=bool)
         oldest = np.minimum.reduceat(planned.since, starts)
         is_due = oldest <= self.step - MAX_WAIT * n_batches
-        if not self.batcher.needs_lengths:
-            is_chosen[1:] = False  # Rows keep their order, so the first batch is next.
-        elif more_to_come and len(starts) > 1:
+        if more_to_come and len(starts) > 1:
             is_chosen = is_due | self._is_good(planned.lengths, starts, limit)
         chosen = rng.permutation(np.flatnonzero(is_chosen))
         if len(chosen) > n_batches:

@@ -103,14 +103,18 @@ class DynamicBatchWorld(World):
         self._is_fitted_late = is_fitted and not batcher.sizes.is_constant
         self._seed = [0, 0]
         self.buffer = LiveBuffer(batcher, self._seed)
-        self._drop()
-
-    def _drop(self) -> None:
-        """Drop all conversations."""
         # Copies of the world by slot, as many as conversations ever ran at the same time.
         self._talks: List[Any] = []
         # Slots of copies whose conversation is over; the last one is used next.
         self._resting: List[int] = []
+        self._forget()
+
+    def _forget(self) -> None:
+        """Drop all conversations."""
+        # Copies can be used again, unless one of them is in the middle of a conversation.
+        if len(self._resting) < len(self._talks):
+            self._talks, self._resting = [], []
+        self._resting.sort(reverse=True)
         # Number of waiting conversations that have more messages after the current one.
         self._n_going = 0
         # Schedules continue at the current step.
@@ -239,6 +243,7 @@ class DynamicBatchWorld(World):
         }
 
     def _restore(self, state: Mapping[str, Any]) -> None:
+        self._talks, self._resting = [], []
         conversations = state["conversations"]
         places = [place for _, place, _, _ in conversations]
         copies = self.teacher.restore(state["teacher"], places)
@@ -262,9 +267,10 @@ class DynamicBatchWorld(World):
     def reset(self) -> None:
         """Drop all conversations, and make all agents forget theirs."""
         super().reset()
-        self._drop()
+        self._forget()
 
     def shutdown(self) -> None:
         """Drop all conversations. The teacher and the agent stay usable."""
         super().shutdown()
-        self._drop()
+        self._talks, self._resting = [], []
+        self._forget()
