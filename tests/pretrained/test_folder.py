@@ -55,7 +55,8 @@ def change_tensors(folder, change):
 
 
 def test_folder_that_does_not_exist_is_one_line(tmp_path):
-    assert "is not a folder. Download an encoder first" in message(tmp_path / "nowhere")
+    for name in ("nowhere", "9" * 300):
+        assert "is not a folder. Download an encoder first" in message(tmp_path / name)
 
 
 @pytest.mark.parametrize("name", FILES)

@@ -100,7 +100,7 @@ def read_folder(path: str) -> PretrainedFolder:
     RAISES (MissingPackageError): If safetensors is not installed.
     """
     folder = Path(path)
-    if not folder.is_dir():
+    if not os.path.isdir(folder):  # Path.is_dir() fails for a name that is too long.
         raise ModelError(
             f"{folder}  is not a folder. Download an encoder first, for instance with: hf download "
             "sentence-transformers/all-MiniLM-L6-v2 --local-dir minilm"

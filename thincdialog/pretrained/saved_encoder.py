@@ -90,8 +90,8 @@ def encoder_places(folder: Path, config: Mapping[str, Any]) -> Dict[str, str]:
             with reading(own):
                 check_inside(own, folder)
             places.update(dict.fromkeys(names, str(own)))
-        elif names and not Path(facts["folder"]).is_dir():  # Perhaps relative to another folder.
-            if not Path(facts["place"]).is_dir():
+        elif names and not os.path.isdir(facts["folder"]):  # Perhaps relative to another folder.
+            if not os.path.isdir(facts["place"]):
                 raise ModelError(
                     f"{folder}  does not contain its encoder, which was in {facts['place']} and is "
                     f"no longer there. Give its folder: --{names[0]} FOLDER"
