@@ -1,6 +1,7 @@
 """A world that is saved between parleys resumes as if it had not been interrupted."""
 
 import json
+from itertools import chain, repeat
 
 import pytest
 from hypothesis import given
@@ -126,6 +127,15 @@ def test_resume_with_schedules_and_truncated_texts(n_before):
         )
 
     check_resume(make_growing, 1, n_before)
+
+
+@pytest.mark.parametrize("n_before", range(1, 12))
+def test_resume_with_sizes_that_shrink_and_grow(n_before):
+    def make_world():
+        sizes = chain([8, 8, 8, 2, 2, 2, 6, 6, 8, 3, 9], repeat(5))
+        return BatchWorld(make_teacher([1, 2, 3, 5, 3] * 8, True), Talker(), Fixed(sizes))
+
+    check_resume(make_world, 1, n_before)
 
 
 def test_state_holds_no_texts_of_the_data():

@@ -5,7 +5,7 @@ from typing import Optional
 
 from ..batchers import Batcher
 from ..registry import registry
-from .dynamic_batch_world import DynamicBatchWorld
+from .dynamic_batch_world import DynamicBatchWorld, of_agents
 from .multi_agent_world import PartnerWorld
 from .world import WorldFactory
 
@@ -19,8 +19,9 @@ def build_batch_world(
     batcher (Batcher): Chooses the messages that are answered together.
     conversation (Optional[WorldFactory]): World of each conversation, such as
         "thincdialog.MultiAgentWorld.v1"; null for "thincdialog.PartnerWorld.v1".
+    RAISES (ValueError): If the world of a conversation is another kind of world.
     """
-    return partial(BatchWorld, batcher=batcher, conversation=conversation or PartnerWorld)
+    return partial(BatchWorld, batcher=batcher, conversation=of_agents(conversation))
 
 
 class BatchWorld(DynamicBatchWorld):

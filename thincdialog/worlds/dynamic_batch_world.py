@@ -1,6 +1,7 @@
 """A world whose conversations wait until messages of similar length can share a batch."""
 
 from functools import partial
+from heapq import heappop, heappush
 from itertools import chain
 from typing import (
     Any,
@@ -26,6 +27,8 @@ from ..teachers.teacher import Teacher
 from .multi_agent_world import MultiAgentWorld, PartnerWorld
 from .world import World, WorldFactory
 
+_WANTED = "a PartnerWorld or a MultiAgentWorld (or a class derived from one, with the same _parley)"
+
 
 @registry.worlds("thincdialog.DynamicBatchWorld.v1")
 def build_dynamic_batch_world(
@@ -38,8 +41,24 @@ def build_dynamic_batch_world(
     batcher (Batcher): Chooses the messages that are answered together.
     conversation (Optional[WorldFactory]): World of each conversation, such as
         "thincdialog.MultiAgentWorld.v1"; null for "thincdialog.PartnerWorld.v1".
+    RAISES (ValueError): If the world of a conversation is another kind of world.
     """
-    return partial(DynamicBatchWorld, batcher=batcher, conversation=conversation or PartnerWorld)
+    return partial(DynamicBatchWorld, batcher=batcher, conversation=of_agents(conversation))
+
+
+def of_agents(conversation: Optional[WorldFactory]) -> WorldFactory:
+    """Return the world of each conversation, by default a ``PartnerWorld``.
+
+    RAISES (ValueError): If it is a world whose copies cannot run.
+    """
+    kind = getattr(conversation, "func", conversation)  # A partial class is checked as the class.
+    if isinstance(kind, type) and not _has_turns(kind):
+        raise ValueError(f"conversation is a {kind.__name__}, expected {_WANTED}")
+    return conversation or PartnerWorld
+
+
+def _has_turns(kind: type) -> bool:
+    return getattr(kind, "_parley", None) is MultiAgentWorld._parley
 
 
 class DynamicBatchWorld(World):
@@ -76,13 +95,9 @@ class DynamicBatchWorld(World):
             raise TypeError(f"{own} needs a batcher, such as Fixed(32), as its last argument")
         world = parts[0] if len(parts) == 1 else conversation(*parts)
         kind = type(world)
-        is_known = getattr(kind, "_parley", None) is MultiAgentWorld._parley
-        if not is_known or not isinstance(world.agents[0], Teacher):
-            raise ProtocolError(
-                f"{own} cannot run copies of this {kind.__name__}: it needs a PartnerWorld or a "
-                "MultiAgentWorld (or a class derived from one, with the same _parley) whose first "
-                "agent is a teacher."
-            )
+        if not _has_turns(kind) or not isinstance(world.agents[0], Teacher):
+            text = f"{own} cannot run copies of this {kind.__name__}: it needs {_WANTED} whose "
+            raise ProtocolError(f"{text}first agent is a teacher.")
         super().__init__(world.agents)
         self.world: Any = world
         self.teacher: Teacher = world.agents[0]
@@ -105,7 +120,8 @@ class DynamicBatchWorld(World):
         self.buffer = LiveBuffer(batcher, self._seed)
         # Copies of the world by slot, as many as conversations ever ran at the same time.
         self._talks: List[Any] = []
-        # Slots of copies whose conversation is over; the last one is used next.
+        # Slots of copies whose conversation is over, as a heap: the lowest is used next. So the
+        # running conversations determine the next slot, also in a restored world.
         self._resting: List[int] = []
         self._forget()
 
@@ -114,7 +130,7 @@ class DynamicBatchWorld(World):
         # Copies can be used again, unless one of them is in the middle of a conversation.
         if len(self._resting) < len(self._talks):
             self._talks, self._resting = [], []
-        self._resting.sort(reverse=True)
+        self._resting.sort()
         # Number of waiting conversations that have more messages after the current one.
         self._n_going = 0
         # Schedules continue at the current step.
@@ -143,9 +159,12 @@ class DynamicBatchWorld(World):
         if self._is_fitted_late:
             self._fit([talk.observed[1] for talk in talks], self.batcher.sizes.at(step))
         replies = self._answer(talks)
-        is_over = [message["episode_done"] for message in messages]
-        going = [slot for slot, over in zip(slots, is_over) if not over]
-        self._resting += [slot for slot, over in zip(slots, is_over) if over][::-1]
+        going = []
+        for slot, message in zip(slots, messages):
+            if message["episode_done"]:
+                heappush(self._resting, slot)
+            else:
+                going.append(slot)
         self._n_going -= len(going)
         room = buffer.missing() - len(going)
         self._hear(chain(going, self._beginning(room)))
@@ -162,10 +181,10 @@ class DynamicBatchWorld(World):
                 return
             if not self._resting:
                 self._add()
-            yield self._resting.pop()
+            yield heappop(self._resting)
 
     def _add(self) -> None:
-        self._resting.append(len(self._talks))
+        heappush(self._resting, len(self._talks))
         self._talks.append(self.world.clone())
 
     def _hear(self, slots: Iterable[int]) -> None:
