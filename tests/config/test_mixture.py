@@ -43,7 +43,8 @@ def test_mixture_defaults_need_not_be_given():
         ("[mixture]\nweights = [1, 2]", 1,
          "'weights' should be a section or null, got [1, 2] - Weight of each task, 0 or "
          "more, in a separate section; null mixes tasks in proportion to their sizes, so that "
-         "all of them end together. For example: [mixture.weights] NAME = 2"),
+         "all of them end together, or equally if one of them is streamed. For example: "
+         "[mixture.weights] NAME = 2"),
         ("[mixture]\n[mixture.weight]\nchat = 1", 1,
          "has no sub-section 'weight' - did you mean 'weights'?"),
         (f"[tasks.macro]\n{TASK}", 0,

@@ -1,5 +1,6 @@
 """A resumed stream reads its files from its position on, and no earlier byte."""
 
+import copy
 import gzip
 import json
 import os
@@ -446,3 +447,13 @@ def test_split_takes_custom_code_that_fills_one_list_again_and_again(is_mutator,
     wanted = [f"{number} {turn}" for number in range(20) for turn in range(2)]
     assert list(block.store.all_cells("text")) == wanted
     assert list(block.store.starts) == list(range(0, 41, 2))
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+def test_split_leaves_the_messages_of_custom_code_as_they_are(streaming):
+    given = [[Message(text=text, eval_labels=["x"], episode_done=True)] for text in "ab"]
+    before = copy.deepcopy(given)
+    split = Split("dev", lambda: iter(2 * given), streaming=streaming, window=50, origin="mine")
+    (block,) = split.blocks(None)
+    assert list(block.store.all_cells("id")) == ["0/0", "1/0", "2/0", "3/0"]
+    assert given == before

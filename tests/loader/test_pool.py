@@ -80,6 +80,27 @@ def test_pool_says_that_a_result_cannot_be_sent(make_pool):
     assert job.submit(5).result(60) == 5
 
 
+class LateWork:
+    """Fails to make its work once."""
+
+    def __init__(self):
+        self.n_calls = 0
+
+    def __call__(self):
+        self.n_calls += 1
+        if self.n_calls == 1:
+            raise OSError("no file yet")
+        return lambda task: 2 * task
+
+
+def test_pool_makes_work_again_that_could_not_be_made(make_pool):
+    job = Job(make_pool(1), LateWork())
+    first, *others = [job.submit(task) for task in range(3)]
+    with pytest.raises(WorkerError, match="^Worker 0: OSError: no file yet"):
+        first.result(60)
+    assert [each.result(60) for each in others] == [2, 4]
+
+
 def test_pool_that_has_ended_starts_no_process(make_pool):
     """A program may end while tasks are waiting."""
     pool = make_pool(1, "fork")

@@ -41,7 +41,8 @@ class Batcher:
     sizes (Sizes): Maximum size of a batch at each step, in ``unit``.
     buffer (int): Number of batches to read rows for at a time, 1 or more.
     unit (str): Unit of the size: "rows", or "words" (tokens, including padding if it counts).
-    needs_lengths (bool): Whether ``plan()`` uses lengths. If not, rows keep their order.
+    needs_lengths (bool): Whether batches depend on lengths. If not, rows keep their order, and
+        ``plan()`` is not called.
     oversize (str): How to treat a row with more words than the limit (see ``fit()``): "alone" puts
         it into a batch of its own, "truncate" shortens it, "error" raises an error.
     """

@@ -28,7 +28,7 @@ from ..formats.context import BadData, Bookmark, tolerance
 from ..formats.spellings import Place
 from ..formats.text_file import check_readable
 from ..formats.wording import short
-from ..messages import FIELDS, is_message
+from ..messages import FIELDS, Message, is_message
 from . import blocks
 from .blocks import Block
 from .encoded import Encoding
@@ -507,7 +507,8 @@ class Split:
             is_good = isinstance(episode, list) and all(map(is_message, episode))
             if not is_good:
                 raise wrong_value(self._given, episode, f"{wanted}; this is one of them")
-            yield list(episode)  # The code may use the same list for the next episode.
+            # The code may use the same objects for the next episode.
+            yield list(map(Message, episode))
 
     def _without_candidates(self, episode: Episode) -> Episode:
         for message in episode:

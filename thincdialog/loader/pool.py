@@ -116,10 +116,10 @@ class Pool:
                     has_it = number in job.workers or self.inherited is not None
                     make_work = None if has_it else job.make_work
                     given = frozenset(self.jobs), job.number, make_work, task
-                    job.workers.add(number)
                     made = answer_of(worker, "carry_out", given)
                     if isinstance(made, Failure):
                         raise made.error(number)
+                    job.workers.add(number)
                     future.set_result(made)
                 except Exception as error:
                     future.set_exception(error)
