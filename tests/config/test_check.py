@@ -205,6 +205,10 @@ def test_check_what_a_function_finds_wrong_has_the_line_of_its_argument():
     assert found("budget = 0") == f"config:{line}  {text} 0 - {hint}"
     many = found("budget = 7", **{"world.batcher.budget": 10**18})
     assert many == f"--world.batcher.budget  {text} {10**18} - {hint}, and at most {10**12:,}"
+    # So has the error of a function that raises a ValueError.
+    depth = found("budget = 1", **{"agent.model.encoder.depth": -1})
+    assert depth.startswith("--agent.model.encoder.depth  [agent.model.encoder] thincdialog.BagE")
+    assert "BagEncoder.v1: depth = -1, but it must be 0 to" in depth
     buffer = found("budget = 1\nbuffer = 0")
     assert buffer.startswith(f"config:{line + 1}  [world.batcher] 'buffer'")
 

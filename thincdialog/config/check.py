@@ -34,7 +34,7 @@ _PATHS = Union[str, List[str], None]
 # Errors that a function may raise because of its arguments, for example if a number is too large.
 REFUSALS = (DialogError, ValueError, TypeError, ArithmeticError, MemoryError)
 # The beginning of error messages of registered functions about one of their arguments.
-_ARGUMENT = re.compile(r"'(\w+)' of ")
+_ARGUMENT = re.compile(r"'(\w+)' of |(?:\w+: )?(\w+) (?:=|is) ")
 
 
 class Checker:
@@ -59,12 +59,22 @@ class Checker:
         self.refused: Dict[str, int] = {}
 
     def add(self, path: KeyPath, text: str, hint: str = "") -> None:
+        """Add a problem of a section or a key."""
         self.unsound.update(around(path))
         self.problems.append(Problem(self.given.where(*path), text, hint))
 
+    def add_in(
+        self, section: KeyPath, text: str, hint: str = "", key: Optional[str] = None
+    ) -> None:
+        """Add a problem whose text begins with the section; its place is that of ``key``, if
+        given."""
+        path = section if key is None else (*section, key)
+        self.add(path, f"[{'.'.join(section)}] {text}", hint)
+
     def add_at(self, path: KeyPath, text: str, hint: str = "") -> None:
         """Add a problem whose text begins with the section and the key."""
-        self.add(path, f"[{'.'.join(path[:-1])}] '{path[-1]}' {text}", hint)
+        *section, key = path
+        self.add_in(tuple(section), f"'{key}' {text}", hint, key)
 
     def is_sound(self, path: KeyPath) -> bool:
         """Return whether there is no mistake and no unknown value at or below a path."""
@@ -106,7 +116,8 @@ class Checker:
         for key, value in section.items():
             path, name = ("paths", key), f"paths.{key}"
             if key.startswith("@"):
-                self.add(path, f"[paths] builds nothing, got '{key}'", "write its name without @")
+                hint = "write its name without @"
+                self.add_in(("paths",), f"builds nothing, got '{key}'", hint, key)
             elif not fits(value, _PATHS) and path not in self.given.unknown:
                 self.add_at(path, f"should be a string or null, got {show_value(value)}")
             elif name in self.given.overrides and name not in used and "paths" not in used:
@@ -123,13 +134,13 @@ class Checker:
             elif key not in SETTINGS[name]:
                 kind = "sub-section" if isinstance(value, dict) else "setting"
                 hint = ELSEWHERE.get(f"{name}.{key}") or close_to(key, known_keys(name))
-                self.add(path, f"[{name}] has no {kind} '{key}'", hint)
+                self.add_in((name,), f"has no {kind} '{key}'", hint, key)
             elif path not in self.given.unknown:
                 self._check_setting(path, value, SETTINGS[name][key])
         if name == "training" and self.is_sound((name,)):
             if not any(section[key] for key in ("max_epochs", "max_steps", "max_seconds")):
-                text = "[training] max_epochs, max_steps and max_seconds are all 0"
-                self.add((name,), text, "set one of them, or training never ends")
+                text = "max_epochs, max_steps and max_seconds are all 0"
+                self.add_in((name,), text, "set one of them, or training never ends")
         return built
 
     def _check_setting(self, path: KeyPath, value: Any, setting: Setting) -> None:
@@ -156,8 +167,8 @@ class Checker:
             return {} if blocks.is_group else None
         if not isinstance(section, dict):
             if path not in self.given.unknown:
-                text = f"[{name}] should be a section, got {show_value(section)}"
-                self.add(path, text, f'it begins with: @{blocks.registry} = "..."')
+                text = f"should be a section, got {show_value(section)}"
+                self.add_in(path, text, f'it begins with: @{blocks.registry} = "..."')
             return None
         if not blocks.is_group:
             return self.check_block(path, section, blocks.registry)
@@ -165,12 +176,12 @@ class Checker:
         for key, block in section.items():
             if key == "*":
                 names = ", ".join(f"[{name}.{each}]" for each in block or ("NAME",))
-                self.add((*path, key), f"[{name}] accepts names only, not '*'", f"write {names}")
+                self.add_in(path, "accepts names only, not '*'", f"write {names}", key)
             elif isinstance(block, dict):
                 built[key] = self.check_block((*path, key), block, blocks.registry)
             elif (*path, key) not in self.given.unknown:
-                text = f"[{name}] holds sections [{name}.NAME], not the setting '{key}'"
-                self.add((*path, key), text)
+                text = f"holds sections [{name}.NAME], not the setting '{key}'"
+                self.add_in(path, text, key=key)
         return built
 
     def check_block(self, path: KeyPath, block: Dict[str, Any], wanted: str = "") -> Any:
@@ -190,42 +201,38 @@ class Checker:
         return None
 
     def _info_of(self, path: KeyPath, block: Dict[str, Any], wanted: str) -> Optional[FunctionInfo]:
-        name = ".".join(path)
         references = [key for key in block if key.startswith("@")]
-        if len(references) != 1:
-            if references:
-                text = f"[{name}] holds both {' and '.join(references)}"
-                self.add((*path, references[1]), text)
-            else:
-                self.add(path, f"[{name}] does not say what builds it", f'add: @{wanted} = "..."')
+        if not references:
+            self.add_in(path, "does not say what builds it", f'add: @{wanted} = "..."')
             return None
         key, value = references[0], block[references[0]]
-        inner, registries = (*path, key), registry.all_registries()
-        if inner in self.given.unknown:
-            return None
-        if key[1:] not in registries:
+        registries = registry.all_registries()
+        if references[1:]:
+            self.add_in(path, f"holds both {' and '.join(references)}", key=references[1])
+        elif (*path, key) in self.given.unknown:
+            pass
+        elif key[1:] not in registries:
             hint = close_to(key[1:], registries).replace("'", "'@", 1)
-            self.add(inner, f"[{name}] there is no registry '{key}'", hint)
+            self.add_in(path, f"there is no registry '{key}'", hint, key)
         elif not isinstance(value, str):
-            self.add_at(inner, f"should be a name, got {show_value(value)}")
+            self.add_at((*path, key), f"should be a name, got {show_value(value)}")
         elif key == "@ops":
-            self.add(inner, f"[{name}] no section is built by '@ops'", "set ops in [system]")
+            self.add_in(path, "no section is built by '@ops'", "set ops in [system]", key)
         elif wanted and key[1:] != wanted:
-            text = f"[{name}] is built by '@{wanted}', got '{key}'"
-            self.add(inner, text, f'write @{wanted} = "..."')
+            hint = f'write @{wanted} = "..."'
+            self.add_in(path, f"is built by '@{wanted}', got '{key}'", hint, key)
         else:
             try:
                 return describe_function(key[1:], value)
             except catalogue.RegistryError:
-                text = f"[{name}] '{shorten(value)}' is not in '{key[1:]}'"
-                self.add(inner, text, _where_else(key[1:], value))
+                text = f"'{shorten(value)}' is not in '{key[1:]}'"
+                self.add_in(path, text, _where_else(key[1:], value), key)
             except DialogError as error:  # The entry point of a package is broken.
-                self.add(inner, str(error))
+                self.add((*path, key), str(error))
         return None
 
     def _check_arguments(self, path: KeyPath, block: Dict[str, Any], info: FunctionInfo) -> Any:
         """Check the arguments of a block, and all blocks in it."""
-        name = ".".join(path)
         filled = {argument.name for argument in info.positional(block.get("*"))}
         misspelt: Set[str] = set()
         # Values with built objects instead of blocks.
@@ -239,7 +246,7 @@ class Checker:
                 group = self._check_group(inner, value, info)
             elif key in info.arguments:
                 if key in filled:
-                    text = f"is already filled by the first blocks of [{name}.*]"
+                    text = f"is already filled by the first blocks of [{'.'.join(path)}.*]"
                     self.add_at(inner, text, info.hint(key))
                 named[key] = self._check_value(inner, value, info.arguments[key].annotation, info)
                 if self.is_sound(inner) and (wanted := info.out_of_range(key, value)):
@@ -254,82 +261,81 @@ class Checker:
                     # ``**keywords`` would accept a misspelt name, too.
                     rest = f"**{info.keywords} ({info.where})"
                     hint = f"a config cannot fill {rest}: make it a separate argument"
-                self.add(inner, f"[{name}] {info.name} has no argument '{key}'", hint)
+                self.add_in(path, f"{info.name} has no argument '{key}'", hint, key)
         for key, argument in info.arguments.items():
             if argument.default is REQUIRED and key not in {*block, *filled, *misspelt}:
-                text = f"[{name}] '{key}' of {info.name} is missing"
-                self.add(path, text, info.hint(key))
+                self.add_in(path, f"'{key}' of {info.name} is missing", info.hint(key))
         return self._build(path, group, named, info) if self.builds else None
 
     def _check_group(self, path: KeyPath, value: Any, info: FunctionInfo) -> Dict[str, Any]:
-        name, built = ".".join(path[:-1]), dict[str, Any]()
+        section = path[:-1]
         if not isinstance(value, dict):
-            self.add_at(path, f"should hold sections [{name}.*.NAME]")
-            return built
+            self.add_at(path, f"should hold sections [{'.'.join(section)}.*.NAME]")
+            return {}
         arguments = info.positional(value)
         if len(value) > len(arguments):
-            text = f"[{name}] {info.name} takes {len(arguments)} positional blocks"
-            self.add(path, f"{text}, got {len(value)}", f"see {info.where}")
+            text = f"{info.name} takes {len(arguments)} positional blocks, got {len(value)}"
+            self.add_in(section, text, f"see {info.where}", "*")
+        built = {}
         for (key, element), argument in zip_longest(value.items(), arguments):
-            annotation = argument.annotation if argument else None
+            annotation = argument.annotation if argument else Any
             built[key] = self._check_value((*path, key), element, annotation, info)
         return built
 
     def _check_value(self, path: KeyPath, value: Any, annotation: Any, info: FunctionInfo) -> Any:
+        """Check the value of an argument, and return it with built objects instead of blocks."""
         if path in self.given.unknown:
             return None
+        built: Any = value
         if is_block(value):
-            return self.check_block(path, value)
-        if is_group(value):
+            built = self.check_block(path, value)
+        elif is_group(value):
             if not accepts_list(annotation):
                 self._add_mismatch(path, value, annotation, info)
-            path, value = (*path, "*"), value["*"]
-            annotation = element_type(annotation)
-            return [self._check_value((*path, k), v, annotation, info) for k, v in value.items()]
-        if any(is_block(part) or is_group(part) for part in parts_of(value)):
-            # Check the parts separately, because the type of a block's object is not known yet.
-            annotation = element_type(annotation)
-            items = value.items() if isinstance(value, dict) else enumerate(value)
-            built = {k: self._check_value((*path, str(k)), v, annotation, info) for k, v in items}
-            return built if isinstance(value, dict) else list(built.values())
-        if not fits(value, annotation):
+            built = list(self._check_parts((*path, "*"), value["*"], annotation, info).values())
+        elif any(is_block(part) or is_group(part) for part in parts_of(value)):
+            is_section = isinstance(value, dict)
+            parts = value if is_section else {str(n): part for n, part in enumerate(value)}
+            parts = self._check_parts(path, parts, annotation, info)
+            built = parts if is_section else list(parts.values())
+        elif not fits(value, annotation):
             if not any(found[: len(path)] == path for found in self.given.unknown):
                 self._add_mismatch(path, value, annotation, info)
-        return value
+        if built is not value and built is not None and self.builds and self.is_sound(path):
+            if not fits(built, annotation):
+                wanted, got = describe(annotation), type(built).__name__
+                text = f"of {info.name} should be {wanted}, got a {got}"
+                self.add_at(path, text, info.hint(path[-1]))
+        return as_annotated(built, annotation)
+
+    def _check_parts(
+        self, path: KeyPath, parts: Dict[str, Any], annotation: Any, info: FunctionInfo
+    ) -> Dict[str, Any]:
+        """Check the parts of a list or section separately, because the type of a block's object is
+        not known yet."""
+        annotation = element_type(annotation)
+        return {k: self._check_value((*path, k), v, annotation, info) for k, v in parts.items()}
 
     def _build(
         self, path: KeyPath, group: Dict[str, Any], named: Dict[str, Any], info: FunctionInfo
     ) -> Any:
         if not self.is_sound(path):
             return None
-        name = ".".join(path)
-        places = [*((*path, "*", key) for key in group), *((*path, key) for key in named)]
-        arguments = [*info.positional(group), *map(info.arguments.get, named)]
-        for inner, value, argument in zip(places, [*group.values(), *named.values()], arguments):
-            if argument and value is not None and not fits(value, argument.annotation):
-                wanted, got = describe(argument.annotation), type(value).__name__
-                hint = f"see {info.where}"
-                hint = info.hint(argument.name) if argument.name in info.arguments else hint
-                self.add_at(inner, f"of {info.name} should be {wanted}, got a {got}", hint)
-        if not self.is_sound(path):
-            return None
-        for key in named.keys() & info.arguments.keys():
-            named[key] = as_annotated(named[key], info.arguments[key].annotation)
         try:
-            built = info.function(*group.values(), **named)
+            return self._received(path, info.function(*group.values(), **named), info)
         except ConfigError as error:
+            place = place_in(error)
             for problem in error.problems:
-                found = _ARGUMENT.match(problem.text)
-                inner = (*path, found[1]) if found and found[1] in named else path
-                self.add(inner, f"[{name}] {problem.text}", problem.hint)
                 if problem.where:  # The problem has a complete message of its own.
-                    self.problems[-1] = problem
-                elif place := place_in(error):
-                    hint = f"{problem.hint} ({place})" if problem.hint else place
-                    self.problems[-1] = self.problems[-1]._replace(hint=hint)
-        except CodeError as error:  # Raised by an object that the function received.
+                    self.unsound.update(around(path))
+                    self.problems.append(problem)
+                    continue
+                hint = f"{problem.hint} ({place})" if problem.hint and place else problem.hint
+                key = _argument_in(problem.text, named)
+                self.add_in(path, problem.text, hint or place, key)
+        except CodeError as error:  # Raised by an object that the function received or returned.
             self.causes.append(error)
-            self.add(path, f"[{name}] {info.name}: {error}")
+            self.add_in(path, f"{info.name}: {error}")
         except Exception as error:
             # Functions of other packages may raise any error for a wrong argument.
             is_refusal = isinstance(error, REFUSALS) or not info.is_ours
@@ -339,15 +345,14 @@ class Checker:
             self.causes.append(error)
             has_text = isinstance(error, (DialogError, ValueError, TypeError))
             text = " ".join(str(error).split()) if has_text else ""
-            hint = place if place else f"see {info.where}"
             if text in self.refused:
                 self._add_section(path, self.refused[text])
                 return None
             if isinstance(error, DialogError):
                 self.refused[text] = len(self.problems)
-            self.add(path, f"[{name}] {info.name}: {text or error_line(error)}", hint)
-        else:
-            return self._received(path, built, info)
+            shown = f"{info.name}: {text or error_line(error)}"
+            key = _argument_in(text, named)
+            self.add_in(path, shown, place or f"see {info.where}", key)
         return None
 
     def _add_section(self, path: KeyPath, number: int) -> None:
@@ -358,27 +363,24 @@ class Checker:
         self.problems[number] = self.problems[number]._replace(text=f"{old}[{'.'.join(path)}])")
 
     def _received(self, path: KeyPath, built: Any, info: FunctionInfo) -> Any:
-        """Return a built object if its type fits its registry, else None."""
+        """Return a built object if its type fits its registry, else None.
+
+        RAISES (CodeError): If a user's function has built another object.
+        """
         kind = registry.all_registries()[info.registry]
         if not fits(built, kind.made):
             wanted = describe(kind.made).replace("a block that builds ", "")
             wanted = one(kind.made) if isinstance(kind.made, type) else wanted
-            problem = wrong_value(info.function, built, wanted)
-            self.add(path, f"[{'.'.join(path)}] {info.name}: {problem}")
-            return None
+            raise wrong_value(info.function, built, wanted)
         if isinstance(built, Model) and any(map(_is_lstm_of_thinc, built.walk())):
-            text = f"[{'.'.join(path)}] Thinc's LSTM.v1 computes wrong gradients on the CPU"
+            text = "Thinc's LSTM.v1 computes wrong gradients on the CPU"
             hint = 'write @layers = "thincdialog.BiLSTM.v1", which reads a Ragged without padding'
-            self.add((*path, f"@{info.registry}"), text, hint)
+            self.add_in(path, text, hint, f"@{info.registry}")
             return None
         if not is_users(info.function):
             return built
-        try:
-            check_methods(built)
-            return kind.watch(built, info.function) if kind.watch else built
-        except CodeError as error:
-            self.add(path, f"[{'.'.join(path)}] {info.name}: {error}")
-            return None
+        check_methods(built)
+        return kind.watch(built, info.function) if kind.watch else built
 
     def _add_mismatch(self, path: KeyPath, value: Any, annotation: Any, info: FunctionInfo) -> None:
         shown = f"a list [{'.'.join(path)}.*]" if is_group(value) else show_value(value)
@@ -387,6 +389,13 @@ class Checker:
         if takes_nothing(annotation):
             hint = f"no value of a config has this type: annotate int, float or bool ({info.where})"
         self.add_at(path, text, hint)
+
+
+def _argument_in(text: str, named: Dict[str, Any]) -> Optional[str]:
+    """Return the argument that an error message of a function begins with, if any."""
+    found = _ARGUMENT.match(text)
+    key = found and (found[1] or found[2])
+    return key if key in named else None
 
 
 def _is_lstm_of_thinc(layer: Model) -> bool:

@@ -26,8 +26,8 @@ def check_task_names(checker: "Checker") -> None:
         checker.add(("tasks",), text, 'it begins with: @teachers = "..."')
     for name, meaning in TAKEN.items():
         if name in tasks and len(tasks) > 1:
-            text = f"[tasks.{name}] has the name that reports use for {meaning}"
-            checker.add(("tasks", name), text, "choose another one")
+            text = f"has the name that reports use for {meaning}"
+            checker.add_in(("tasks", name), text, "choose another one")
 
 
 def check_weights(checker: "Checker") -> None:
@@ -45,16 +45,15 @@ def check_weights(checker: "Checker") -> None:
             hint = close_to(name, missing) or close_to(name, names)
             hint = hint.replace("it has", "found")
             misspelt.extend(known for known in missing if f"'{known}'?" in hint)
-            checker.add((*PATH, name), f"[{WEIGHTS}] there is no task '{name}'", hint)
+            checker.add_in(PATH, f"there is no task '{name}'", hint, name)
         elif (*PATH, name) not in checker.given.unknown:
             is_number = fits(weight, float)
             if not is_number or not 0 <= weight < math.inf:
-                text = f"[{WEIGHTS}] '{name}' should be a number, 0 or more"
-                hint = "" if is_number else value_hint(weight, float)
-                checker.add((*PATH, name), f"{text}, got {show_value(weight)}", hint)
+                text = f"should be a number, 0 or more, got {show_value(weight)}"
+                checker.add_at((*PATH, name), text, "" if is_number else value_hint(weight, float))
     for name in names:
         if name not in weights and name not in misspelt:
             hint = f"add: {name} = 1; 0 leaves the task out"
-            checker.add(PATH, f"[{WEIGHTS}] has no weight for the task '{name}'", hint)
+            checker.add_in(PATH, f"has no weight for the task '{name}'", hint)
     if checker.is_sound(PATH) and not any(weights.values()):
-        checker.add(PATH, f"[{WEIGHTS}] are all 0", "set one above 0, or no example is used")
+        checker.add_in(PATH, "are all 0", "set one above 0, or no example is used")
