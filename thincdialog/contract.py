@@ -20,7 +20,7 @@ from importlib.metadata import distributions
 from importlib.util import find_spec
 from pathlib import Path
 from types import CodeType, FunctionType
-from typing import Any, Callable, ClassVar, Mapping, NamedTuple, Optional, cast
+from typing import Any, Callable, ClassVar, Mapping, NamedTuple, Optional, Tuple, cast
 
 from .errors import DialogError
 
@@ -227,16 +227,24 @@ def one(kind: type) -> str:
 def place_of(function: Any) -> str:
     """Return the place where a function, class or callable begins: "mine.py:12  act()"."""
     function = _called(function)
-    code = getattr(function, "__code__", None)
     name = _short_name(getattr(function, "__qualname__", "?"))
     name = name if isinstance(function, type) else f"{name}()"
-    if isinstance(code, CodeType):
-        return f"{_shown_path(code.co_filename)}:{code.co_firstlineno}  {name}"
-    try:
-        file, line = inspect.getsourcefile(function) or "?", inspect.getsourcelines(function)[1]
-    except (OSError, TypeError):
+    file, line = source_of(function)
+    if not file:
         return f"{getattr(function, '__module__', '?')}.{name}"
     return f"{_shown_path(file)}:{line}  {name}"
+
+
+def source_of(function: Any) -> Tuple[str, int]:
+    """Return the file and the line where a function or class begins; ("", 0) if there is none."""
+    function = _called(function)
+    code = getattr(function, "__code__", None)
+    if isinstance(code, CodeType):
+        return code.co_filename, code.co_firstlineno
+    try:
+        return inspect.getsourcefile(function) or "?", inspect.getsourcelines(function)[1]
+    except (OSError, TypeError):
+        return "", 0
 
 
 def _called(function: Any) -> Any:

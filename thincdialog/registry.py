@@ -11,6 +11,7 @@ that Thinc has too, ``thinc_layers``, ``thinc_optimizers``, ...
 """
 
 import importlib
+from contextlib import suppress
 from functools import lru_cache
 from importlib.metadata import EntryPoint
 from pkgutil import iter_modules
@@ -18,6 +19,7 @@ from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence
 
 import catalogue
 
+from .contract import place_of
 from .errors import DialogError
 
 # Packages to import, so that all functions of this package are registered.
@@ -61,20 +63,10 @@ class DialogRegistry(catalogue.Registry):
             return lambda function: self.register(name, func=function)
         path = self.namespace + (name,)
         if catalogue.check_exists(*path):
-            known = catalogue._get(path)
-            if _origin(known) != _origin(func):
-                raise DuplicateNameError(
-                    f"'{name}' is registered twice in '{self.namespace[-1]}': "
-                    f"by {_origin(known)} and by {_origin(func)}. Rename one of them "
-                    "(change of behaviour: use the next version, as in 'name.v2')."
-                )
-        entry_point = self._entry_point(name)
-        if entry_point is not None and not _leads_to(entry_point, func):
-            raise DuplicateNameError(
-                f"'{name}' is registered twice in '{self.namespace[-1]}': by {_origin(func)} and "
-                f"by the installed package '{_package(entry_point)}' ({entry_point.value}). "
-                "Rename yours, or uninstall the package."
-            )
+            hint = "Rename one of them (change of behaviour: use the next version, as in 'name.v2')"
+            self._check_same(name, catalogue._get(path), func, hint)
+        if (entry_point := self._entry_point(name)) is not None:
+            self._check_same(name, func, entry_point, "Rename yours, or uninstall the package")
         catalogue._set(path, func)
         return func
 
@@ -103,10 +95,8 @@ class DialogRegistry(catalogue.Registry):
         """Return all functions of installed packages that can be imported."""
         found: Dict[str, Any] = {}
         for entry_point in self._get_entry_points():
-            try:
+            with suppress(BrokenEntryPointError):
                 found[entry_point.name] = _load(entry_point, self.namespace[-1])
-            except BrokenEntryPointError:
-                pass
         return found
 
     def broken_entry_points(self) -> List[str]:
@@ -124,22 +114,24 @@ class DialogRegistry(catalogue.Registry):
 
         RAISES (DuplicateNameError): If a package does.
         """
-        seen: Dict[str, EntryPoint] = {}
+        seen: Dict[str, Any] = {}
         for entry_point in self._get_entry_points():
-            first = seen.setdefault(entry_point.name, entry_point)
-            path = (*self.namespace, entry_point.name)
-            other = f"'{_package(first)}' ({first.value})"
-            taken = first.value != entry_point.value
-            if catalogue.check_exists(*path):
-                known = catalogue._get(path)
-                other = _origin(known)
-                taken = not _leads_to(entry_point, known)
-            if taken:
-                raise DuplicateNameError(
-                    f"'{entry_point.name}' is registered twice in '{self.namespace[-1]}': by "
-                    f"{other} and by the installed package '{_package(entry_point)}' "
-                    f"({entry_point.value}). Uninstall one of them."
-                )
+            name = entry_point.name
+            is_registered = catalogue.check_exists(*self.namespace, name)
+            known = catalogue._get((*self.namespace, name)) if is_registered else seen.get(name)
+            if known is not None:
+                self._check_same(name, known, entry_point, "Uninstall one of them")
+            seen[name] = entry_point
+
+    def _check_same(self, name: str, one: Any, other: Any, hint: str) -> None:
+        """Check that a function and another one, or an entry point, are the same.
+
+        RAISES (DuplicateNameError): If they are not.
+        """
+        is_package = isinstance(other, EntryPoint)
+        if not (_leads_to(other, one) if is_package else _origin(one) == _origin(other)):
+            text = f"'{name}' is registered twice in '{self.namespace[-1]}'"
+            raise DuplicateNameError(f"{text}: by {_origin(one)} and by {_origin(other)}. {hint}.")
 
     def _get_entry_points(self) -> Sequence[EntryPoint]:
         return _of_group(self.entry_point_namespace)
@@ -185,21 +177,23 @@ def _package(entry_point: EntryPoint) -> str:
 
 
 def _leads_to(entry_point: EntryPoint, function: Any) -> bool:
-    """Return whether an entry point, written ``module:name``, refers to this function. The
-    module may be another module of the same package that imports the function."""
+    """Return whether an entry point, written ``module:name``, refers to this function, or is equal
+    to this entry point. The module may be another module of the same package that imports the
+    function."""
+    if isinstance(function, EntryPoint):
+        return entry_point.value == function.value
     module, _, name = entry_point.value.partition(":")
     defined_in = getattr(function, "__module__", None) or "?"
     is_same_package = defined_in.split(".")[0] == module.strip().split(".")[0]
     return is_same_package and getattr(function, "__qualname__", "?") == name.strip()
 
 
-def _origin(function: Any) -> str:
-    """Return file and name of a function, which are equal if the same code is imported twice."""
-    code = getattr(function, "__code__", None)
-    name = getattr(function, "__qualname__", repr(function))
-    if code is None:
-        return f"{getattr(function, '__module__', '?')}.{name}"
-    return f"{name} ({code.co_filename}:{code.co_firstlineno})"
+def _origin(given: Any) -> str:
+    """Return the place of a function, which is the same if its code is imported twice, or the
+    package of an entry point."""
+    if isinstance(given, EntryPoint):
+        return f"the installed package '{_package(given)}' ({given.value})"
+    return place_of(given)
 
 
 def _ours(name: str) -> DialogRegistry:

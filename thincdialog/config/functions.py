@@ -3,14 +3,13 @@
 import inspect
 import math
 import re
-import sys
 from contextlib import suppress
 from inspect import Parameter
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple, get_type_hints
 
-from ..contract import CODE_PREFIX, NOT_PARLAIS
+from ..contract import CODE_PREFIX, NOT_PARLAIS, source_of
 from ..registry import registry
 
 REQUIRED = Parameter.empty
@@ -150,16 +149,11 @@ def _hints(target: Any) -> Dict[str, Any]:
 def locate(function: Callable) -> str:
     """Return file and line of a function; the file is relative to the folder that it is imported
     from."""
-    function = inspect.unwrap(function)
-    module = sys.modules.get(getattr(function, "__module__", None) or "")
-    try:
-        file: Optional[str] = inspect.getsourcefile(function)
-        line = inspect.getsourcelines(function)[1]
-    except (OSError, TypeError):
-        return getattr(module, "__name__", "?")
-    path = Path(file or "?")
-    name = module.__name__ if module else ""
-    if name.startswith(CODE_PREFIX):
-        name = ""
+    file, line = source_of(function)
+    module = getattr(inspect.unwrap(function), "__module__", None) or ""
+    if not file:
+        return module or "?"
+    path = Path(file)
+    name = "" if module.startswith(CODE_PREFIX) else module
     n_parts = name.count(".") + (2 if name and path.name == "__init__.py" else 1)
     return f"{'/'.join(path.parts[-n_parts:])}:{line}"
