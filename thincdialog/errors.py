@@ -5,8 +5,9 @@ command line prints them in one block and exits with ``exit_code``; anything
 that is not a ``DialogError`` is a defect of thincdialog and shows a traceback.
 """
 
+import difflib
 from contextlib import contextmanager
-from typing import Any, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 
 class DialogError(Exception):
@@ -22,11 +23,25 @@ class DialogError(Exception):
 # Maximum number of characters of a problem's text to show; only texts with very long names have
 # more.
 MAX_LETTERS = 1000
+# Maximum length of a name for which similar names are searched, because this takes long.
+MAX_COMPARED = 200
 
 
-def _cut(text: str) -> str:
-    half = MAX_LETTERS // 2
-    return text if len(text) <= MAX_LETTERS else f"{text[:half]} ... {text[-half:]}"
+def cut(text: str, limit: int = MAX_LETTERS) -> str:
+    """Cut a long text in its middle."""
+    half = limit // 2
+    return text if len(text) <= limit else f"{text[:half]} ... {text[-half:]}"
+
+
+def closest(name: str, names: Iterable[str], cutoff: float = 0.6) -> str:
+    """Return the known name that is most similar to an unknown one, apart from case; "" if none is
+    similar.
+
+    cutoff (float): Smallest similarity, 0.0 to 1.0.
+    """
+    known = {other.casefold(): other for other in names if len(other) <= MAX_COMPARED >= len(name)}
+    found = difflib.get_close_matches(name.casefold(), known, 1, cutoff)
+    return known[found[0]] if found else ""
 
 
 class Problem(NamedTuple):
@@ -41,8 +56,14 @@ class Problem(NamedTuple):
     text: str
     hint: str = ""
 
+    @property
+    def line(self) -> Optional[int]:
+        """The line of ``where``; None if it is no line of a file."""
+        _, colon, number = self.where.rpartition(":")
+        return int(number) if colon and number.isdigit() else None
+
     def __str__(self) -> str:
-        text = _cut(self.text)
+        text = cut(self.text)
         line = f"{self.where}  {text}" if self.where else text
         return f"{line} - {self.hint}" if self.hint else line
 
@@ -78,7 +99,7 @@ class DataError(DialogError):
         self.path = str(path)
         self.line = line
         where = self.path if line is None else f"{self.path}:{line}"
-        super().__init__(f"{where}  {_cut(text)}")
+        super().__init__(f"{where}  {cut(text)}")
 
 
 class ModelError(DialogError):

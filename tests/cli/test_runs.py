@@ -1,4 +1,4 @@
-"""``plot``, ``results`` and ``train --file-friendly``, as a user runs them."""
+"""``plot``, ``results`` and ``train`` on a terminal, as a user runs them."""
 
 import csv
 import io
@@ -141,12 +141,6 @@ def test_train_no_color_on_a_terminal(on_a_terminal, monkeypatch):
     monkeypatch.setenv("NO_COLOR", "1")
     text = on_a_terminal("")
     assert "\x1b[1m" not in text and "\x1b[3" not in text and "loss/example" in text
-
-
-def test_train_file_friendly_on_a_terminal_is_plain_lines(on_a_terminal):
-    text = on_a_terminal("--file-friendly")
-    # A progress bar would return to the beginning of the line.
-    assert "\x1b" not in text and "loss/example" in text and "\r" not in text
 
 
 def test_results_count_lines_of_the_log_that_cannot_be_read(run, tmp_path):

@@ -1,11 +1,11 @@
 """``chat``: talk to a saved model, line by line; it can also read from a pipe."""
 
 import argparse
-import difflib
 import sys
 from contextlib import suppress
 from typing import Any, Iterator, List, Optional, TextIO, Tuple
 
+from ..errors import closest
 from .arguments import GPU, LOG, MODEL, THRESHOLD, argument, common, named, positive
 from .output import coloured, messages
 
@@ -86,8 +86,8 @@ def talk(
             for name, about in COMMANDS.items():
                 messages.info(f"{name:<9} {about}")
         elif line.startswith("/") and " " not in line:
-            close = difflib.get_close_matches(line, COMMANDS, 1)
-            hint = f"did you mean {close[0]}?" if close else "/help shows the commands"
+            close = closest(line, COMMANDS)
+            hint = f"did you mean {close}?" if close else "/help shows the commands"
             messages.warn(f"there is no command {line} - {hint}")
         elif line:
             said = line.replace("\\n", "\n")

@@ -36,7 +36,6 @@ def run(arguments: argparse.Namespace) -> int:
     from ..training.problems import find_problems, missing_packages
 
     load_code(arguments.code)
-    found: Dict[str, Any] = {"config": arguments.config, "problems": []}
     problems = check_config(arguments.config, arguments.overrides)
     if not problems:
         checked = load_config(arguments.config, arguments.overrides)
@@ -44,11 +43,11 @@ def run(arguments: argparse.Namespace) -> int:
         problems = [*missing_packages(experiment), *find_problems(experiment)]
         if arguments.code is not None and not problems:
             problems = try_agent(experiment)
-    if problems and arguments.json:
-        print_json({**found, "problems": list(map(_problem, problems))})
-        return ConfigError.exit_code
     if problems:
-        raise ConfigError(problems, arguments.config)
+        if not arguments.json:
+            raise ConfigError(problems, arguments.config)
+        print_json({"config": arguments.config, "problems": list(map(_problem, problems))})
+        return ConfigError.exit_code
     functions = []
     for name, value in leaves(checked.config):
         section, _, key = name.rpartition(".")
@@ -57,7 +56,8 @@ def run(arguments: argparse.Namespace) -> int:
     names = sorted(set(variables_in(checked.config)))
     variables = {name: reduce(getitem, name.split("."), checked.interpolated) for name in names}
     if arguments.json:
-        found["functions"] = [dict(zip(("section", "function", "file"), f)) for f in functions]
+        facts = [dict(zip(("section", "function", "file"), each)) for each in functions]
+        found = {"config": arguments.config, "problems": [], "functions": facts}
         print_json({**found, "variables": variables})
         return 0
     if arguments.functions:
@@ -72,13 +72,12 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _problem(problem: Any) -> Dict[str, Any]:
     """Split a problem into parts: file and line, or option; section; text and hint."""
-    file, colon, line = problem.where.rpartition(":")
-    has_line = bool(colon) and line.isdigit()
     is_option = problem.where.startswith("--")
     section = re.match(r"\[([^\]]+)\]", problem.text)
+    file = problem.where.removesuffix(f":{problem.line}") or None
     return {
-        "file": file if has_line else None if is_option else problem.where or None,
-        "line": int(line) if has_line else None,
+        "file": None if is_option else file,
+        "line": problem.line,
         "option": problem.where if is_option else None,
         "section": section[1] if section else None,
         "text": problem.text,

@@ -3,7 +3,7 @@
 import argparse
 from typing import Any, Dict, Optional
 
-from .output import Messages, print_json, table
+from .output import messages, print_json, table
 
 
 def run_dry(arguments: argparse.Namespace, options: Dict[str, Any]) -> None:
@@ -21,7 +21,7 @@ def run_dry(arguments: argparse.Namespace, options: Dict[str, Any]) -> None:
     print(table(split_counts(found)))
     if found.n_parameters:
         _show_step(found)
-    Messages(options["stderr"]).good("Training can begin. Nothing was written.")
+    messages.good("Training can begin. Nothing was written.")
 
 
 def _show_step(found: Any) -> None:

@@ -1,11 +1,11 @@
 """``find-function``: show the place and the usage of a registered function."""
 
 import argparse
-import difflib
 import inspect
 import re
 from typing import Any, Dict, Iterable, List, Mapping, Tuple
 
+from ..errors import closest
 from .arguments import CODE, UsageError, argument, json_flag
 from .output import messages, print_json, table
 
@@ -45,8 +45,8 @@ def run(arguments: argparse.Namespace) -> int:
     known = registry.all_registries()
     for name in (arguments.registry, arguments.list):
         if name and name not in known:
-            close = difflib.get_close_matches(name, known, 1)
-            hint = f"did you mean '{close[0]}'?" if close else f"choose from: {', '.join(known)}"
+            close = closest(name, known)
+            hint = f"did you mean '{close}'?" if close else f"choose from: {', '.join(known)}"
             raise UsageError(f"there is no registry '{name}' - {hint}")
     if arguments.list is not None:
         header, *rows = _list_functions(known, arguments.list) if arguments.list else _count(known)
@@ -66,8 +66,8 @@ def run(arguments: argparse.Namespace) -> int:
         print(*(text for _, text in found), sep="", end="")
     if not found:
         names = sorted({name for each in searched for name in known[each].get_all()})
-        close = close_functions(arguments.name, names, 3)
-        hint = f"did you mean {' or '.join(close)}?" if close else "see --list"
+        near = close_functions(arguments.name, names, 3)
+        hint = f"did you mean {' or '.join(near)}?" if near else "see --list"
         messages.fail(f"there is no registered function '{arguments.name}' - {hint}")
     return 0 if found else 1
 

@@ -1,10 +1,10 @@
 """``init config``: copy a bundled config as a starting point."""
 
 import argparse
-import difflib
 from pathlib import Path
 from typing import Iterable
 
+from ..errors import closest
 from .arguments import UsageError, argument, command_line, json_flag
 from .output import messages, print_json, table, write_text
 
@@ -72,7 +72,7 @@ def _what_there_is(name: str, out: str) -> str:
     from ..config import shipped_configs
 
     known = list(shipped_configs())
-    likely = difflib.get_close_matches(name, known, 1, 0.7) or ["quickstart"]
-    command = command_line("init", "config", "--from", *likely, out)
+    likely = closest(name, known, 0.7) or "quickstart"
+    command = command_line("init", "config", "--from", likely, out)
     which = "name one with --from" if out == "-" else f"there is no shipped config '{name}'"
     return f"{which} (choose from: {', '.join(known)}). For example: {command}"

@@ -1,7 +1,6 @@
 """Find the command on the command line, run it, and report errors."""
 
 import argparse
-import difflib
 import errno
 import importlib
 import os
@@ -10,7 +9,7 @@ import traceback
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from .. import __version__
-from ..errors import ConfigError, DialogError, WorkerError
+from ..errors import ConfigError, DialogError, WorkerError, closest
 from ..files.pickles import allowing
 from .arguments import COMMON, UsageError, declare
 from .completion import DEFAULTS, complete, settings_in
@@ -246,8 +245,8 @@ def _find_command(words: List[str]) -> Tuple[str, List[str]]:
             raise SystemExit(0)
         raise UsageError(f"'{first}' needs one of: {', '.join(n.split()[1] for n in inside)}")
     # The cutoff keeps "export" from matching "plot".
-    close = difflib.get_close_matches(first, NAMES, 1, cutoff=0.65)
-    hint = f"did you mean '{close[0]}'?" if close else "see python -m thincdialog --help"
+    close = closest(first, NAMES, cutoff=0.65)
+    hint = f"did you mean '{close}'?" if close else "see python -m thincdialog --help"
     raise UsageError(f"there is no command '{first}' - {hint}")
 
 
@@ -274,9 +273,8 @@ def _hint(word: str, parser: argparse.ArgumentParser) -> str:
         if key == name:
             return f" - did you mean --{setting}?"
     options = [option for action in parser._actions for option in action.option_strings]
-    close = difflib.get_close_matches(option, options, 1)
-    if close:
-        return f" - did you mean {close[0]}?"
+    if close := closest(option, options):
+        return f" - did you mean {close}?"
     if place := PARLAIS.get(name):
         start = "python -m thincdialog init config --from ranker my.cfg"
         return f" - this option of ParlAI is {place} here; copy a config to start from: {start}"

@@ -13,6 +13,8 @@ from contextlib import suppress
 from functools import partialmethod
 from typing import Any, Optional, Sequence, TextIO
 
+from ..errors import cut
+
 # Sign, its replacement on terminals without that character, and the ANSI code of its colour.
 _SIGNS = {
     "good": ("✔", "[+]", 32),
@@ -57,20 +59,6 @@ def can_show(letters: str, stream: Optional[TextIO] = None) -> bool:
     return True
 
 
-class NoTerminal:
-    """Wrap a stream so that it does not count as a terminal, and gets no colours and no progress
-    bar."""
-
-    def __init__(self, stream: TextIO):
-        self.stream = stream
-
-    def isatty(self) -> bool:
-        return False
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.stream, name)
-
-
 class Messages:
     """Print messages to the user, each with a sign for its kind.
 
@@ -84,7 +72,7 @@ class Messages:
         stream = self.stream or sys.stderr
         sign, plain, code = _SIGNS[kind]
         sign = sign if can_show(sign, stream) else plain
-        text = "\n".join(map(_cut, text.split("\n")))
+        text = "\n".join(cut(line, _LONGEST_LINE) for line in text.split("\n"))
         with suppress(OSError):  # The terminal may be closed.
             stream.write(f"{coloured(sign, code, stream)} {text}\n")
             stream.flush()
@@ -96,11 +84,6 @@ class Messages:
 
 
 messages = Messages()
-
-
-def _cut(line: str) -> str:
-    half = _LONGEST_LINE // 2
-    return line if len(line) <= _LONGEST_LINE else f"{line[:half]} ... {line[-half:]}"
 
 
 def table(rows: Sequence[Sequence[str]], n_left: int = 1) -> str:
@@ -154,8 +137,8 @@ def shorten(text: str, limit: int) -> str:
     return text if limit <= 0 or len(text) <= limit else text[: max(limit - 3, 1)] + "..."
 
 
-def print_json(value: Any, indent: Optional[int] = 2) -> None:
-    """Print a value as standard JSON, in which numbers that are not finite are null.
+def json_text(value: Any, indent: Optional[int] = 2) -> str:
+    """Return a value as standard JSON, in which numbers that are not finite are null.
 
     value (Any): A JSON value; arrays in it become lists, and dataclasses objects.
     indent (Optional[int]): Number of spaces to indent; None for one line.
@@ -167,8 +150,12 @@ def print_json(value: Any, indent: Optional[int] = 2) -> None:
             return finite(vars(value))
         return value.tolist() if hasattr(value, "tolist") else str(value)
 
-    text = json.dumps(finite(value), indent=indent, ensure_ascii=False, default=plain)
-    print(for_stdout(text))
+    return json.dumps(finite(value), indent=indent, ensure_ascii=False, default=plain)
+
+
+def print_json(value: Any, indent: Optional[int] = 2) -> None:
+    """Print a value on stdout. The arguments are those of ``json_text``."""
+    print(for_stdout(json_text(value, indent)))
 
 
 def for_stdout(text: str) -> str:
@@ -181,10 +168,10 @@ def for_stdout(text: str) -> str:
 
 def write_json(path: str, value: Any) -> None:
     """Write a value as JSON into a file, or to stdout if the path is "-"."""
-    from ..loggers.row_file import finite
-
-    write_text(path, json.dumps(finite(value), indent=2) + "\n", force=True)
-    if path != "-":
+    if path == "-":
+        print_json(value)
+    else:
+        write_text(path, json_text(value), force=True)
         messages.good(f"Wrote {path}")
 
 

@@ -2,12 +2,11 @@
 
 import argparse
 import csv
-import difflib
 import shutil
 import sys
 from typing import Any, List, Sequence
 
-from ..errors import DialogError
+from ..errors import DialogError, closest
 from .arguments import argument, json_flag, listed
 from .output import messages, print_json, shorten, table
 
@@ -79,8 +78,8 @@ def _column(name: str, names: List[str], equal: List[str]) -> str:
             return name if name in known else ends[0]
         if ends:
             raise DialogError(f"--columns: {name!r} matches several columns: {', '.join(ends)}")
-    near = difflib.get_close_matches(name, [*names, *equal], 1)
-    text = f"is not a column{f' - did you mean {near[0]!r}?' if near else ''}"
+    near = closest(name, [*names, *equal])
+    text = f"is not a column{f' - did you mean {near!r}?' if near else ''}"
     more = ", and every setting of the config" * bool(equal)
     raise DialogError(f"--columns: {name!r} {text} (choose from: {', '.join(names)}{more})")
 

@@ -10,7 +10,7 @@ from .arguments import CONFIG, GPU, UsageError, argument, command_line, common, 
 from .dry_run import run_dry
 from .exchanges import show_exchanges
 from .last_lines import last_lines
-from .output import Messages, NoTerminal, print_json, table
+from .output import messages, print_json, table
 
 EXAMPLES = [
     "train quickstart.cfg --output output/quickstart",
@@ -39,7 +39,6 @@ ARGUMENTS = [
     argument(
         "--dry-run", "check everything up to the first step, show counts and sizes, write nothing"
     ),
-    argument("--file-friendly", "print plain lines on a terminal too: no progress bar, no colours"),
     argument("--json", "print the final scores as JSON"),
     GPU,
 ]
@@ -57,12 +56,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.init_from is not None:
         arguments.overrides = {**arguments.overrides, "training.init_from": arguments.init_from}
     # With --json, stdout has only JSON.
-    stdout: Any = sys.stderr if arguments.json else sys.stdout
-    stderr: Any = sys.stderr
-    if arguments.file_friendly:
-        stdout, stderr = NoTerminal(stdout), NoTerminal(stderr)
-    messages = Messages(stderr)
-    options = {"stderr": stderr, **common(arguments, "output", "force", "resume")}
+    stdout = sys.stderr if arguments.json else sys.stdout
+    options = common(arguments, "output", "force", "resume")
     if arguments.dry_run:
         run_dry(arguments, options)
         return 0

@@ -1,6 +1,5 @@
 """Read a config into nested sections, and record the place of every part."""
 
-import difflib
 from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -9,7 +8,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set, 
 
 from confection import Config
 
-from ..errors import ConfigError, Problem
+from ..errors import ConfigError, Problem, closest
 from .blocks import function_of, is_block
 from .functions import FunctionInfo
 from .schemas import BLOCKS, ELSEWHERE, OPTIONAL, SETTINGS, WEIGHTS
@@ -269,11 +268,11 @@ def _drop_arguments(
 
 def _no_section(name: str, path: List[str], node: Dict[str, Any], where: str) -> Problem:
     sections = [key for key, value in node.items() if isinstance(value, dict)]
-    close = difflib.get_close_matches(path[-1], sections, 1)
+    close = closest(path[-1], sections)
     hint = f"it has: {', '.join(sections)}" if sections else ""
     hint = ELSEWHERE.get(".".join(path), hint)
     if path[-1] in node:
         hint = f"'{path[-1]}' is a value, {show_value(node[path[-1]])}"
     elif close:
-        hint = f"did you mean --{'.'.join([*path[:-1], close[0], *name.split('.')[len(path) :]])}?"
+        hint = f"did you mean --{'.'.join([*path[:-1], close, *name.split('.')[len(path) :]])}?"
     return Problem(where, f"the config has no section [{'.'.join(path)}]", hint)

@@ -1,5 +1,6 @@
 """Complete and check a user's config, and build its objects."""
 
+import math
 from dataclasses import dataclass
 from functools import reduce
 from operator import getitem
@@ -173,12 +174,10 @@ def _read_and_check(
         problems += builder.problems
     checked = CheckedConfig(Config(complete, is_interpolated=False), Config(data), given)
 
-    def line(problem: Problem) -> Tuple[bool, int]:
-        """Return a key that sorts problems by line; problems without a line in the file are
-        last."""
-        name, _, number = problem.where.rpartition(":")
-        is_line = name == given.name and number.isdigit()
-        return (not is_line, int(number) if is_line else 0)
+    def order(problem: Problem) -> float:
+        """Return the line of a problem. Problems without a line in the file are last."""
+        line = problem.line
+        return math.inf if line is None or problem.where != f"{given.name}:{line}" else line
 
     # List each problem only once.
-    return checked, sorted(dict.fromkeys(problems), key=line)
+    return checked, sorted(dict.fromkeys(problems), key=order)

@@ -1,12 +1,11 @@
 """Find the configs that are bundled with the package."""
 
-import difflib
 import re
 import shlex
 from pathlib import Path
 from typing import Dict, List
 
-from ..errors import DialogError
+from ..errors import DialogError, closest
 
 _PACKAGE = Path(__file__).parent.parent
 # In a wheel the configs are inside the package, in a checkout next to it.
@@ -29,8 +28,8 @@ def find_shipped(name: str) -> Path:
     name = name.removesuffix(".cfg")
     if name in known:
         return known[name]
-    close = difflib.get_close_matches(name, known, 1)
-    hint = f"did you mean '{close[0]}'? Choose" if close else "choose"
+    close = closest(name, known)
+    hint = f"did you mean '{close}'? Choose" if close else "choose"
     raise DialogError(f"there is no shipped config '{name}' - {hint} from: {', '.join(known)}")
 
 

@@ -6,6 +6,7 @@ import math
 import re
 from typing import Any, Iterable, List
 
+from ..errors import closest
 from .annotations import fits
 from .values import read_number
 
@@ -13,10 +14,8 @@ from .values import read_number
 def close_to(name: str, names: Iterable[str]) -> str:
     """Return a hint with the most similar valid name, or with all valid names if they are few."""
     names = list(names)
-    lower = {known.lower(): known for known in names}
-    close = difflib.get_close_matches(name.lower(), lower, 1, cutoff=0.6)
-    if close:
-        return f"did you mean '{lower[close[0]]}'?"
+    if close := closest(name, names):
+        return f"did you mean '{close}'?"
     return f"it has: {', '.join(names)}" if 0 < len(names) <= 20 else ""
 
 

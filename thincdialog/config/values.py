@@ -17,8 +17,6 @@ MAX_DEPTH = 50
 MAX_NUMBER = 2**63 - 1
 
 _LITERALS = {"True": True, "False": False, "None": None}
-# Maximum length of a name for which similar names are searched.
-MAX_COMPARED = 200
 _TOO_DEEP = f"it is nested more than {MAX_DEPTH} deep"
 _COMMENT = re.compile(r"\s[#;]")
 # A string, or the rest of the text if the string is not closed, so that no text is searched twice.

@@ -6,7 +6,6 @@ whole section. The code works on nested dicts and continues after a mistake, so 
 can be shown at once.
 """
 
-import difflib
 import json
 import re
 from copy import deepcopy
@@ -14,9 +13,9 @@ from functools import reduce
 from operator import getitem
 from typing import Any, Dict, Iterator, List, Set
 
-from ..errors import MAX_LISTED
+from ..errors import MAX_LISTED, closest
 from .given import GivenConfig, dotted_names
-from .values import MAX_COMPARED, KeyPath, around, parse_value, parts_of
+from .values import KeyPath, around, parse_value, parts_of
 
 _TOKEN = re.compile(r"\$\$|\$\{(?P<name>[^}$]+)\}|\$")
 
@@ -121,7 +120,7 @@ class _Filler:
         for part in target:
             if not isinstance(value, dict) or part not in value:
                 close = self._close_to(name)
-                hint = f"did you mean ${{{close[0]}}}?" if close else "define it in [paths]"
+                hint = f"did you mean ${{{close}}}?" if close else "define it in [paths]"
                 self._fail(path, f"refers to ${{{name}}}, which is not defined", hint)
             value = value[part]
         if target in self.in_progress:
@@ -140,11 +139,9 @@ class _Filler:
             self._fail(path, text, "use fewer or shorter variables")
         return found
 
-    def _close_to(self, name: str) -> List[str]:
-        if len(name) > MAX_COMPARED or self.n_mistakes > MAX_LISTED:
-            return []  # Comparing is slow, and this hint would not be shown.
-        names = [known for known in dotted_names(self.data) if len(known) <= MAX_COMPARED]
-        return difflib.get_close_matches(name, names, 1)
+    def _close_to(self, name: str) -> str:
+        # Comparing is slow, and only the first hints are shown.
+        return "" if self.n_mistakes > MAX_LISTED else closest(name, dotted_names(self.data))
 
     def _fail(self, path: KeyPath, text: str, hint: str) -> None:
         self.given.problems.append(self.given.problem_at(path, text, hint))

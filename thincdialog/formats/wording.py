@@ -1,7 +1,8 @@
 """Format values and names for error messages."""
 
-import difflib
 from typing import Any, Sequence
+
+from ..errors import closest
 
 
 def kind(value: Any) -> str:
@@ -18,7 +19,6 @@ def short(text: object, limit: int = 60) -> str:
 
 def nearest(name: str, names: Sequence[str]) -> str:
     """Return ``; did you mean 'x'?`` for an unknown name, or "" if no name is similar."""
-    # Long names take long to compare. Quoted, because a name from data may hold a line end.
-    known = {other.casefold(): other for other in names if len(other) <= 200 >= len(name)}
-    matches = difflib.get_close_matches(name.casefold(), known, n=1, cutoff=0.65)
-    return f"; did you mean {known[matches[0]]!r}?" if matches else ""
+    # Quoted, because a name from data may hold a line end.
+    close = closest(name, names, cutoff=0.65)
+    return f"; did you mean {close!r}?" if close else ""

@@ -1,9 +1,8 @@
 """Select the data for a plot of runs: panels, and the lines in them."""
 
-import difflib
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-from ..errors import DataError
+from ..errors import DataError, closest
 from ..loggers.row_file import is_number
 from ..runs.find_runs import Run
 
@@ -154,7 +153,6 @@ def _rows(run: Run, split: str) -> Sequence[Mapping[str, Any]]:
 def _unknown(name: str, runs: Sequence[Run]) -> str:
     keys = {key for run in runs for row in run.rows for key in measured(row)}
     names = sorted({key.partition("/")[2] for key in keys})
-    close = difflib.get_close_matches(name, [*names, *keys], 1)
-    if close:
-        return f"'{name}' was not measured in any run - did you mean '{close[0]}'?"
+    if close := closest(name, [*names, *keys]):
+        return f"'{name}' was not measured in any run - did you mean '{close}'?"
     return f"'{name}' was not measured in any run - choose from: {', '.join(names)}"

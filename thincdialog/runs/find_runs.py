@@ -1,10 +1,9 @@
 """Find training runs on the disk, finished or not."""
 
-import difflib
 from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Sequence, Union
 
-from ..errors import DataError
+from ..errors import DataError, closest
 from ..files.plain_file import real_path
 from ..loggers.row_file import count_lost, is_number
 from .run_log import LOG, read_log
@@ -80,7 +79,7 @@ def _in_path(path: Path) -> List[Path]:
     if not path.is_dir():
         names = [other.name for other in path.parent.iterdir()] if path.parent.is_dir() else []
         hint = " Give the output folder of a training run."
-        for near in difflib.get_close_matches(path.name, names, 1):
+        if near := closest(path.name, names):
             hint = f" Did you mean {path.parent / near}?"
         raise DataError(path, f"does not exist.{hint}")
     if is_run(path):

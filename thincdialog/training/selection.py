@@ -1,9 +1,8 @@
 """The selection of the best evaluated weights."""
 
-import difflib
 from typing import Any, Dict, Iterable, Mapping, Optional
 
-from ..errors import ConfigError, Problem
+from ..errors import ConfigError, Problem, closest
 from ..metrics import higher_is_better
 
 # Scores of the default metrics, which are used if the config names no metrics.
@@ -94,10 +93,8 @@ def _hint(score: str, names: Iterable[str]) -> str:
     if metric and not any(name.endswith(score.rpartition("/")[2]) for name in names):
         section = f'[evaluation.metrics.{metric.lower()}] @metrics = "thincdialog.{metric}.v1"'
         return f"metrics of a config replace the default ones: add {section}"
-    lower = {name.lower(): name for name in names}
-    close = difflib.get_close_matches(score.lower(), lower, n=1, cutoff=0.7)
-    if close:
-        return f"did you mean '{lower[close[0]]}'?"
+    if close := closest(score, names, cutoff=0.7):
+        return f"did you mean '{close}'?"
     alone = [name for name in names if "/" not in name]
     tasks = sorted({name.rpartition("/")[0] for name in names} - {""})
     hint = f"choose one of: {', '.join(alone)}"
