@@ -13,7 +13,7 @@ def test_build_says_what_became_of_each_store(run_small):
     code, out, _ = run_small("build a.cfg --loader.store stores")
     assert out.count("up to date") == 6
     more = "--loader.store stores --tasks.coffee.n_train 61"
-    code, out, _ = run_small(f"debug data a.cfg {more} --no-histograms")
+    code, out, _ = run_small(f"debug data a.cfg {more}")
     assert code == 0 and "stale: 'n_train' was 60, now it is 61" in out
     code, _, err = run_small(f"train a.cfg {more} --training.max_steps 1")
     assert code == 1 and "'n_train' was 60, now it is 61" in err and "Traceback" not in err

@@ -16,7 +16,6 @@ from tests.agents.topics import LAYOUT
 from tests.examples.talk import write_spoken
 from tests.training.examples import CLASSIFIER, REPLIES, TALKS
 from thincdialog.api import IterableTeacher, Limits, debug_data, registry, train
-from thincdialog.cli.histograms import bar, histogram
 from thincdialog.cli.main import main
 from thincdialog.errors import DataError
 from thincdialog.formats.context import BadDataError
@@ -262,14 +261,6 @@ def test_debug_data_lengths(values):
     for value in values:
         low, high = bounds_of(bin_of(value))
         assert low <= value <= high
-
-
-def test_histograms_fit_80_letters():
-    bins = [(low, high, 10**number) for number, (low, high) in enumerate(map(bounds_of, range(14)))]
-    text = histogram("context tokens", {"train": bins, "dev": bins[:3], "test": bins[::-1]}, True)
-    assert max(map(len, text.split("\n"))) <= 80
-    assert bar(0.5, 4, True) == "██" and bar(0.0, 4, True) == "" and bar(1e-9, 4, True) == "▏"
-    assert bar(0.55, 4, True) == "██▎" and bar(0.5, 4, False) == "##" and bar(0.01, 4, False) == "#"
 
 
 def test_debug_data_lists_all_that_cannot_be_read(intents, tmp_path):

@@ -5,8 +5,7 @@ import sys
 from typing import Any, Dict, List, Sequence, Tuple
 
 from .arguments import CONFIG, SPLITS, argument, common, json_flag
-from .histograms import PARTS, histogram
-from .output import Messages, can_show, coloured, counted, print_json, shorten, table
+from .output import Messages, coloured, counted, print_json, shorten, table
 
 EXAMPLES = [
     "debug data quickstart.cfg",
@@ -40,7 +39,6 @@ ARGUMENTS = [
     argument(
         "--split", "report on one split; dev and test are compared with train", choices=SPLITS
     ),
-    argument("--no-histograms", "do not draw histograms"),
     json_flag("the whole report"),
 ]
 
@@ -58,7 +56,7 @@ def run(arguments: argparse.Namespace) -> None:
     for part in report.splits:
         tasks.setdefault(part.task, []).append(part)
     for parts in tasks.values():
-        _show_task(parts, report, not arguments.no_histograms)
+        _show_task(parts, report)
     if report.regime:
         print(f"{report.regime}\n")
     if report.paddings:
@@ -66,7 +64,7 @@ def run(arguments: argparse.Namespace) -> None:
     _show_warnings(report)
 
 
-def _show_task(parts: Sequence[Any], report: Any, with_histograms: bool) -> None:
+def _show_task(parts: Sequence[Any], report: Any) -> None:
     rows = [[parts[0].task, *(part.split for part in parts)]]
     columns = [_cells(part) for part in parts]
     for name in columns[0]:
@@ -79,13 +77,6 @@ def _show_task(parts: Sequence[Any], report: Any, with_histograms: bool) -> None
         if part.held_out:
             print(f"{part.split}: {part.held_out}")
     print(f"\n{report.vocabulary:,} different words in the training data\n")
-    if with_histograms:
-        blocks = can_show(PARTS)
-        for name in dict.fromkeys(name for part in parts for name in part.lengths):
-            if all(part.lengths[name].longest <= 1 for part in parts if name in part.lengths):
-                continue
-            found = {p.split: p.lengths[name].histogram for p in parts if name in p.lengths}
-            print(histogram(name, found, blocks) + "\n")
     for part in parts:
         if part.split == "train":
             _show_labels(part, report)
