@@ -6,28 +6,25 @@ from functools import reduce
 from operator import getitem
 from typing import Any, Dict
 
-from .arguments import CONFIG, argument, json_flag
-from .output import messages, print_json, table
+from .arguments import CONFIG, json_flag
+from .output import messages, print_json
 
 EXAMPLES = [
     "debug config quickstart.cfg",
-    "debug config ranker.cfg --functions --variables --paths.train train.jsonl",
+    "debug config ranker.cfg --paths.train train.jsonl",
     "debug config ranker.cfg --json",
 ]
 
 ARGUMENTS = [
     CONFIG,
-    argument("--functions", "show the registered functions that the config uses"),
-    argument("--variables", "show the variables that the config uses"),
-    json_flag("problems, functions and variables"),
+    json_flag("the problems, and the functions and variables that the config uses"),
 ]
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Check the config, and show what it uses."""
+    """Check the config; with ``--json``, show what it uses."""
     from ..config import check_config, load_code, load_config
     from ..config.functions import describe_function
-    from ..config.values import show_value
     from ..config.variables import variables_in
     from ..errors import ConfigError
     from ..inspection.try_agent import try_agent
@@ -48,25 +45,19 @@ def run(arguments: argparse.Namespace) -> int:
             raise ConfigError(problems, arguments.config)
         print_json({"config": arguments.config, "problems": list(map(_problem, problems))})
         return ConfigError.exit_code
+    if not arguments.json:
+        messages.good(f"{arguments.config}: no problems found")
+        return 0
     functions = []
     for name, value in leaves(checked.config):
         section, _, key = name.rpartition(".")
         if key.startswith("@"):
-            functions.append([section, value, describe_function(key[1:], value).where])
+            where = describe_function(key[1:], value).where
+            functions.append({"section": section, "function": value, "file": where})
     names = sorted(set(variables_in(checked.config)))
     variables = {name: reduce(getitem, name.split("."), checked.interpolated) for name in names}
-    if arguments.json:
-        facts = [dict(zip(("section", "function", "file"), each)) for each in functions]
-        found = {"config": arguments.config, "problems": [], "functions": facts}
-        print_json({**found, "variables": variables})
-        return 0
-    if arguments.functions:
-        rows = [[f"[{section}]", *rest] for section, *rest in functions]
-        print(table([["section", "function", "file"], *rows], n_left=3))
-    if arguments.variables:
-        rows = [[name, show_value(value)] for name, value in variables.items()]
-        print(table([["variable", "value"], *rows], n_left=2))
-    messages.good(f"{arguments.config}: no problems found")
+    found = {"config": arguments.config, "problems": []}
+    print_json({**found, "functions": functions, "variables": variables})
     return 0
 
 

@@ -2,31 +2,27 @@
 
 import argparse
 from collections import Counter
-from typing import Any, Iterator, List, Tuple
+from typing import Any, Iterator, List
 
 from .arguments import argument, common, json_flag
-from .output import coloured, messages, print_json
+from .output import messages, print_difference, print_json
 
 EXAMPLES = [
     "debug diff-config ranker.cfg",
     "debug diff-config ranker.cfg --compare-to intent.cfg",
     "debug diff-config output/small/model-best --compare-to output/quickstart/model-best --json",
-    "debug diff-config ranker.cfg --full --training.max_epochs 3",
+    "debug diff-config ranker.cfg --training.max_epochs 3",
 ]
 
 ABOUT = """
 Compares complete configs, as `init fill-config` writes them, so a missing setting has its default
 value. Lines with + are from CONFIG. Lines with - are from OTHER, or from the defaults."""
 
-# Sign and colour of a line.
-SIGNS = {"same": (" ", 0), "added": ("+", 32), "removed": ("-", 31)}
-
 ARGUMENTS = [
     argument("CONFIG", "config file, or folder of a saved model"),
     argument(
         "--compare-to OTHER", "config or model to compare with (default: the default settings)"
     ),
-    argument("--full", "also show unchanged lines"),
     json_flag("the differences"),
 ]
 
@@ -36,12 +32,11 @@ def run(arguments: argparse.Namespace) -> None:
     from ..api import diff_config
 
     found = diff_config(arguments.config, arguments.compare_to, **common(arguments))
-    shown = [d for d in found if arguments.full or d.kind != "same"]
     if arguments.json:
-        print_json([difference._asdict() for difference in shown])
+        print_json([each._asdict() for each in found if each.kind != "same"])
         return
-    for sign, text in _lines(found, shown):
-        print(coloured(f"{sign} {text}".rstrip(), dict(SIGNS.values())[sign]))
+    for line in _lines(found):
+        print_difference(line.rstrip())
     counts = Counter(difference.kind for difference in found)
     what = arguments.compare_to or "the defaults"
     if counts.keys() <= {"same"}:
@@ -51,17 +46,18 @@ def run(arguments: argparse.Namespace) -> None:
         messages.info(f"Compared to {what}: {', '.join(parts)}")
 
 
-def _lines(found: List[Any], shown: List[Any]) -> Iterator[Tuple[str, str]]:
-    """Yield the sign and text of each line to show."""
-    for number, section in enumerate(dict.fromkeys(each.section for each in shown)):
+def _lines(found: List[Any]) -> Iterator[str]:
+    """Yield the lines to show, which begin with a sign."""
+    for number, section in enumerate(dict.fromkeys(d.section for d in found if d.kind != "same")):
+        differences = [each for each in found if each.section == section]
         if number:
-            yield " ", ""
-        yield _sign_of_section([each for each in found if each.section == section]), f"[{section}]"
-        for each in shown:
-            if each.section == section and each.kind in ("changed", "removed"):
-                yield "-", _entry(each.key, each.old)
-            if each.section == section and each.kind != "removed":
-                yield " " if each.kind == "same" else "+", _entry(each.key, each.new)
+            yield ""
+        yield f"{_sign_of_section(differences)} [{section}]"
+        for each in differences:
+            if each.kind in ("changed", "removed"):
+                yield f"- {_entry(each.key, each.old)}"
+            if each.kind in ("changed", "added"):
+                yield f"+ {_entry(each.key, each.new)}"
 
 
 def _sign_of_section(differences: List[Any]) -> str:
@@ -69,9 +65,9 @@ def _sign_of_section(differences: List[Any]) -> str:
     function is."""
     kinds = {difference.kind for difference in differences}
     builder = {d.kind for d in differences if d.key.startswith("@")}
-    for kind in ("added", "removed"):
+    for kind, sign in (("added", "+"), ("removed", "-")):
         if kinds == {kind} or builder == {kind}:
-            return SIGNS[kind][0]
+            return sign
     return " "
 
 

@@ -9,14 +9,14 @@ from .. import __version__
 from .arguments import argument, json_flag
 from .output import messages, number_of, print_json, table
 
-EXAMPLES = ["info", "info --markdown", "info --json", "info output/quickstart/model-best"]
+EXAMPLES = ["info", "info --json", "info output/quickstart/model-best"]
 
 PACKAGES = ("thinc", "confection", "catalogue", "srsly", "numpy", "blis", "ml_datasets")
 OPTIONAL = ("sentencepiece", "cupy-cuda12x", "cupy-cuda13x", "spacy", "torch")
 
 ARGUMENTS = [
     argument("[MODEL]", "folder of a saved model"),
-    [argument("--markdown", "print a Markdown list"), json_flag("everything")],
+    json_flag("everything"),
 ]
 
 
@@ -34,8 +34,6 @@ def run(arguments: argparse.Namespace) -> None:
     rows = [[name, number_of(name, x) if isinstance(x, float) else str(x)] for name, x in shown]
     if arguments.json:
         print_json(facts)
-    elif arguments.markdown:
-        print("\n".join(f"- **{name}:** {value}" for name, value in rows))
     else:
         print(table([["what", "value"], *rows], n_left=2))
     if not arguments.model:

@@ -4,7 +4,7 @@ import argparse
 import difflib
 
 from .arguments import CONFIG, argument
-from .output import coloured, messages, write_text
+from .output import messages, print_difference, write_text
 
 EXAMPLES = [
     "init fill-config quickstart.cfg full.cfg",
@@ -31,7 +31,7 @@ def run(arguments: argparse.Namespace) -> None:
         before = write_config(checked.given.written, checked.given.source)
         for line in difflib.ndiff(before.splitlines(), text.splitlines()):
             if line[0] != "?":
-                print(coloured(line, {"+": 32, "-": 31}.get(line[0], 0)))
+                print_difference(line)
     if arguments.out or not arguments.diff:
         write_text(arguments.out or "-", text, arguments.force)
     if arguments.out not in (None, "-"):

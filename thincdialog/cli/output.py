@@ -47,6 +47,11 @@ def coloured(text: str, code: int, stream: Optional[TextIO] = None) -> str:
     return f"\x1b[{code}m{text}\x1b[0m" if code and has_colour(stream or sys.stdout) else text
 
 
+def print_difference(line: str) -> None:
+    """Print a line that begins with "+", "-" or a blank, in the colour of its sign."""
+    print(coloured(line, {"+": 32, "-": 31}.get(line[:1], 0)))
+
+
 def can_show(letters: str, stream: Optional[TextIO] = None) -> bool:
     """Return whether a stream can encode these characters.
 
