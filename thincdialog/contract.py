@@ -36,14 +36,22 @@ NOT_PARLAIS = (
     "ParlAI's agents take (opt, shared=None); here the arguments are settings of the config, as in "
     "__init__(self, size: int = 3), and clone() makes the copies"
 )
-# Folders of Python itself, and of installed packages: also the folder of Thinc, because
-# ``pip install --target`` installs into any folder.
-_STANDARD = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib")})
-_INSTALLED = tuple({
-    *(sysconfig.get_path(name) for name in ("purelib", "platlib")),
+
+
+def _folders(*paths: str) -> Tuple[str, ...]:
+    """Return paths of folders as prefixes of the paths of their files."""
+    return tuple({os.path.join(path, "") for path in paths})
+
+
+# Folders of this package, of Python itself, and of installed packages: also the folder of Thinc,
+# because ``pip install --target`` installs into any folder.
+_OURS = _folders(os.path.dirname(__file__))
+_STANDARD = _folders(*map(sysconfig.get_path, ("stdlib", "platstdlib")))
+_INSTALLED = _folders(
+    *map(sysconfig.get_path, ("purelib", "platlib")),
     *site.getsitepackages(),
     str(Path(cast(Any, find_spec("thinc")).origin).parents[1]),
-})  # fmt: skip
+)
 
 
 class CodeError(DialogError):
@@ -278,17 +286,13 @@ def is_users(function: Any) -> bool:
 def _is_users_file(path: str) -> bool:
     # Compiled code names its source file on the machine that built it.
     is_source = path.endswith(".py") and (os.path.isabs(path) or os.path.isfile(path))
-    if not is_source or _lies_in(path, (str(Path(__file__).parent),)):
+    if not is_source or path.startswith(_OURS):
         return False
     for folder in _INSTALLED:
-        if _lies_in(path, (folder,)):
+        if path.startswith(folder):
             # Of installed packages, only those that extend this one are users' code.
             return Path(path).relative_to(folder).parts[0].partition(".")[0] in _plugins()
-    return not _lies_in(path, _STANDARD)
-
-
-def _lies_in(path: str, folders: Any) -> bool:
-    return any(path.startswith(os.path.join(folder, "")) for folder in folders)
+    return not path.startswith(_STANDARD)
 
 
 @functools.lru_cache(maxsize=None)

@@ -51,8 +51,10 @@ class Checker:
         self.data = data
         self.builds = builds
         self.problems: List[Problem] = []
-        # Paths with a mistake or an unknown value, and all sections around them.
-        self.unsound: Set[KeyPath] = {place for path in given.unknown for place in around(path)}
+        # Paths of unknown values, and all sections around them.
+        self.unknown = {place for path in given.unknown for place in around(path)}
+        # These, the paths with a mistake, and all sections around them.
+        self.unsound: Set[KeyPath] = set(self.unknown)
         # Errors that registered functions raised, for tracebacks.
         self.causes: List[Exception] = []
         # Messages about files and folders, to the number of the problem.
@@ -72,9 +74,11 @@ class Checker:
         self.add(path, f"[{'.'.join(section)}] {text}", hint)
 
     def add_at(self, path: KeyPath, text: str, hint: str = "") -> None:
-        """Add a problem whose text begins with the section and the key."""
+        """Add a problem of a value, whose text begins with the section and the key. An unknown
+        value has a problem already."""
         *section, key = path
-        self.add_in(tuple(section), f"'{key}' {text}", hint, key)
+        if path not in self.unknown:
+            self.add_in(tuple(section), f"'{key}' {text}", hint, key)
 
     def is_sound(self, path: KeyPath) -> bool:
         """Return whether there is no mistake and no unknown value at or below a path."""
@@ -118,7 +122,7 @@ class Checker:
             if key.startswith("@"):
                 hint = "write its name without @"
                 self.add_in(("paths",), f"builds nothing, got '{key}'", hint, key)
-            elif not fits(value, _PATHS) and path not in self.given.unknown:
+            elif not fits(value, _PATHS):
                 self.add_at(path, f"should be a string or null, got {show_value(value)}")
             elif name in self.given.overrides and name not in used and "paths" not in used:
                 keys = [n.split(".", 1)[1] for n in sorted(used) if n.startswith("paths.")]
@@ -135,7 +139,7 @@ class Checker:
                 kind = "sub-section" if isinstance(value, dict) else "setting"
                 hint = ELSEWHERE.get(f"{name}.{key}") or close_to(key, known_keys(name))
                 self.add_in((name,), f"has no {kind} '{key}'", hint, key)
-            elif path not in self.given.unknown:
+            else:
                 self._check_setting(path, value, SETTINGS[name][key])
         if name == "training" and self.is_sound((name,)):
             if not any(section[key] for key in ("max_epochs", "max_steps", "max_seconds")):
@@ -166,7 +170,7 @@ class Checker:
         if section is None and name in EMPTY:
             return {} if blocks.is_group else None
         if not isinstance(section, dict):
-            if path not in self.given.unknown:
+            if path not in self.unknown:
                 text = f"should be a section, got {show_value(section)}"
                 self.add_in(path, text, f'it begins with: @{blocks.registry} = "..."')
             return None
@@ -179,7 +183,7 @@ class Checker:
                 self.add_in(path, "accepts names only, not '*'", f"write {names}", key)
             elif isinstance(block, dict):
                 built[key] = self.check_block((*path, key), block, blocks.registry)
-            elif (*path, key) not in self.given.unknown:
+            elif (*path, key) not in self.unknown:
                 text = f"holds sections [{name}.NAME], not the setting '{key}'"
                 self.add_in(path, text, key=key)
         return built
@@ -209,8 +213,8 @@ class Checker:
         registries = registry.all_registries()
         if references[1:]:
             self.add_in(path, f"holds both {' and '.join(references)}", key=references[1])
-        elif (*path, key) in self.given.unknown:
-            pass
+        elif (*path, key) in self.unknown:
+            return None
         elif key[1:] not in registries:
             hint = close_to(key[1:], registries).replace("'", "'@", 1)
             self.add_in(path, f"there is no registry '{key}'", hint, key)
@@ -284,8 +288,6 @@ class Checker:
 
     def _check_value(self, path: KeyPath, value: Any, annotation: Any, info: FunctionInfo) -> Any:
         """Check the value of an argument, and return it with built objects instead of blocks."""
-        if path in self.given.unknown:
-            return None
         built: Any = value
         if is_block(value):
             built = self.check_block(path, value)
@@ -299,8 +301,7 @@ class Checker:
             parts = self._check_parts(path, parts, annotation, info)
             built = parts if is_section else list(parts.values())
         elif not fits(value, annotation):
-            if not any(found[: len(path)] == path for found in self.given.unknown):
-                self._add_mismatch(path, value, annotation, info)
+            self._add_mismatch(path, value, annotation, info)
         if built is not value and built is not None and self.builds and self.is_sound(path):
             if not fits(built, annotation):
                 wanted, got = describe(annotation), type(built).__name__

@@ -46,11 +46,9 @@ def check_weights(checker: "Checker") -> None:
             hint = hint.replace("it has", "found")
             misspelt.extend(known for known in missing if f"'{known}'?" in hint)
             checker.add_in(PATH, f"there is no task '{name}'", hint, name)
-        elif (*PATH, name) not in checker.given.unknown:
-            is_number = fits(weight, float)
-            if not is_number or not 0 <= weight < math.inf:
-                text = f"should be a number, 0 or more, got {show_value(weight)}"
-                checker.add_at((*PATH, name), text, "" if is_number else value_hint(weight, float))
+        elif not (is_number := fits(weight, float)) or not 0 <= weight < math.inf:
+            text = f"should be a number, 0 or more, got {show_value(weight)}"
+            checker.add_at((*PATH, name), text, "" if is_number else value_hint(weight, float))
     for name in names:
         if name not in weights and name not in misspelt:
             hint = f"add: {name} = 1; 0 leaves the task out"
