@@ -18,9 +18,8 @@ SMALL = (
 
 
 @pytest.fixture
-def run(monkeypatch, capsys):
+def run(capsys):
     """Return a function that runs a command line. It returns the exit code, stdout and stderr."""
-    monkeypatch.delenv("THINCDIALOG_CONFIG_OVERRIDES", raising=False)
 
     def run_command(line):
         code = main(shlex.split(line))
@@ -48,7 +47,6 @@ def runs(tmp_path_factory):
     (folder / "bad.cfg").write_text(text.replace("max_epochs", "max_epokhs"))
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        patch.delenv("THINCDIALOG_CONFIG_OVERRIDES", raising=False)
         for rate in ("0.001", "0.01"):
             options = f"-o {rate} --training.optimizer.learn_rate {rate} --training.n_samples 0"
             assert main(f"train quickstart.cfg {SMALL} {options}".split()) == 0

@@ -44,7 +44,6 @@ def trained(tmp_path_factory):
     (folder / "drinks.cfg").write_text(CONFIG)
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(io.StringIO()) as out:
         patch.chdir(folder)
-        patch.delenv("THINCDIALOG_CONFIG_OVERRIDES", raising=False)
         train = "train --paths.dev talk.jsonl drinks.cfg --paths.train=talk.jsonl"
         assert main(f"{train} -o out".split()) == 0
         (folder / "shown.txt").write_text(out.getvalue())

@@ -170,15 +170,3 @@ def test_what_looks_like_a_mistake_and_is_none(run, folder):
 def test_mistakes_with_traceback_show_the_traceback(run, folder):
     code, _, err = run("train my.cfg --traceback --system.seed x")
     assert code == 1 and "Traceback" in err and "✘ 1 problem in my.cfg" in err
-
-
-def test_mistakes_in_the_environment(run, fails, monkeypatch):
-    monkeypatch.setenv("THINCDIALOG_CONFIG_OVERRIDES", "--system.seed x --training.max_steps 3")
-    code, message = fails("debug config my.cfg --training.max_steps 4")
-    assert code == 1 and "ℹ THINCDIALOG_CONFIG_OVERRIDES sets --system.seed x\n" in message
-    assert "--system.seed  [system] 'seed' should be an integer" in message
-    assert "sets --training" not in message
-    assert run("debug config my.cfg --system.seed 4")[0] == 0
-    monkeypatch.setenv("THINCDIALOG_CONFIG_OVERRIDES", "seed=3")
-    code, message = fails("debug config my.cfg")
-    assert code == 2 and "is not an option like --section.key" in message

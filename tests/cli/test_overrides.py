@@ -2,8 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thincdialog.cli.arguments import UsageError
-from thincdialog.cli.overrides import ENVIRONMENT, environment_overrides, split_overrides
+from thincdialog.cli.overrides import split_overrides
 
 
 @pytest.mark.parametrize(
@@ -46,16 +45,3 @@ def test_overrides_are_found_in_any_position(wanted, equals, other, rng):
     rest, found = split_overrides([word for group in groups for word in group])
     assert found == wanted
     assert sorted(rest) == sorted(other)
-
-
-def test_overrides_environment():
-    line = "--a.b 3 --paths.train 'my file.jsonl' --c.d"
-    found = environment_overrides({ENVIRONMENT: line})
-    assert found == {"a.b": "3", "paths.train": "my file.jsonl", "c.d": "true"}
-    assert environment_overrides({}) == {}
-
-
-@pytest.mark.parametrize("line", ["a.b 3", "--a 3", "--a.b 'open"])
-def test_overrides_environment_mistakes(line):
-    with pytest.raises(UsageError, match=ENVIRONMENT):
-        environment_overrides({ENVIRONMENT: line})

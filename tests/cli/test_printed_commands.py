@@ -129,7 +129,6 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setattr("sys.stdin", None)
-    monkeypatch.delenv("THINCDIALOG_CONFIG_OVERRIDES", raising=False)
     return tmp_path
 
 
@@ -277,7 +276,6 @@ def code_folder(tmp_path_factory):
 def with_code(code_folder, monkeypatch):
     """Write data and a config that needs two files of code, which can be imported only once."""
     monkeypatch.chdir(code_folder)
-    monkeypatch.delenv("THINCDIALOG_CONFIG_OVERRIDES", raising=False)
     return code_folder
 
 

@@ -4,7 +4,7 @@ import argparse
 from typing import Any, Dict, List
 
 from .arguments import CONFIG, JSONL, MAX_LEN, argument, common, count, split
-from .output import coloured, messages, print_json, shorten
+from .output import coloured, counted, messages, print_json, shorten
 
 EXAMPLES = [
     "display-data quickstart.cfg",
@@ -40,7 +40,7 @@ def run(arguments: argparse.Namespace) -> None:
             print_json(message, indent=None)
         else:
             _show(message, pieces, arguments.max_len)
-    messages.info(f"{n_shown} example{'' if n_shown == 1 else 's'} shown")
+    messages.info(f"{counted(n_shown, 'example')} shown")
 
 
 def _show(message: Any, pieces: Dict[str, List[str]], limit: int) -> None:

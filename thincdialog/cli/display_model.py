@@ -36,13 +36,10 @@ def run(arguments: argparse.Namespace) -> None:
                 print_json(row, indent=None)
     else:
         show_exchanges(conversations, arguments.max_len)
-    n_right = n_labelled = 0
-    for message, reply in (exchange for exchanges in conversations for exchange in exchanges):
-        if message.all_labels:
-            n_labelled += 1
-            n_right += is_right(reply, message.all_labels)
-    if not n_labelled:
+    pairs = [(reply, message.all_labels) for talk in conversations for message, reply in talk]
+    are_right = [is_right(reply, labels) for reply, labels in pairs if labels]
+    if not are_right:
         messages.info("No example has a label: nothing is compared")
         return
-    text = f"{n_right} of {n_labelled} replies equal a label (=); where one differs (x), "
-    messages.info(text + "the label is shown below it")
+    equal = f"{sum(are_right)} of {len(are_right)} replies equal a label (=)"
+    messages.info(f"{equal}; where one differs (x), the label is shown below it")

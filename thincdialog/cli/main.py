@@ -14,7 +14,7 @@ from ..files.pickles import allowing
 from .arguments import COMMON, UsageError, declare
 from .completion import DEFAULTS, complete, settings_in
 from .output import messages
-from .overrides import ENVIRONMENT, environment_overrides, split_overrides
+from .overrides import split_overrides
 
 INTERRUPTED = 130
 TRACEBACK = "THINCDIALOG_TRACEBACK"
@@ -189,11 +189,7 @@ def _run(words: List[str]) -> int:
     if unknown:
         parser.error(f"unrecognized argument {unknown[0]}{_hint(unknown[0], parser)}")
     if COMMANDS[name].takes_overrides:
-        from_environment = environment_overrides()
-        for setting, value in from_environment.items():
-            if setting not in overrides:
-                messages.info(f"{ENVIRONMENT} sets --{setting} {value}")
-        parsed.overrides = {**from_environment, **overrides}
+        parsed.overrides = overrides
     elif overrides:
         parser.error(f"--{next(iter(overrides))}: this command does not accept settings")
     from .writing import check_outputs  # Not needed for --help and --version.

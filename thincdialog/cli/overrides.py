@@ -1,12 +1,6 @@
-"""Settings given on the command line as ``--section.key value``, or in the environment."""
+"""Settings given on the command line as ``--section.key value``."""
 
-import os
-import shlex
-from typing import Dict, List, Mapping, Tuple
-
-from .arguments import UsageError
-
-ENVIRONMENT = "THINCDIALOG_CONFIG_OVERRIDES"
+from typing import Dict, List, Tuple
 
 
 def split_overrides(arguments: List[str]) -> Tuple[List[str], Dict[str, str]]:
@@ -50,17 +44,3 @@ def _is_option(argument: str) -> bool:
         return False
     except ValueError:
         return " " not in argument
-
-
-def environment_overrides(environment: Mapping[str, str] = os.environ) -> Dict[str, str]:
-    """Read overrides from THINCDIALOG_CONFIG_OVERRIDES, written as on the command line.
-
-    RAISES (UsageError): If the variable holds anything else.
-    """
-    try:
-        rest, found = split_overrides(shlex.split(environment.get(ENVIRONMENT, "")))
-    except ValueError as error:
-        raise UsageError(f"{ENVIRONMENT}: {error}; check its quotes") from None
-    if rest:
-        raise UsageError(f"{ENVIRONMENT}: '{rest[0]}' is not an option like --section.key value")
-    return found
