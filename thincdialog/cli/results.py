@@ -89,18 +89,10 @@ def _show(found: List[Any]) -> None:
     # Paths are long and least informative, so they come last.
     settings = sorted(found[0].settings, key=lambda name: name.startswith("paths."))
     room = max(shutil.get_terminal_size((80, 24)).columns, 80)
-    shown = settings[:MAX_SETTINGS]
-    facts = list(FORMS)
+    shown, facts = settings[:MAX_SETTINGS], list(FORMS)
     text = table(result_rows(found, shown, facts))
-    while max(map(len, text.split("\n"))) > room:
-        # Drop facts that are the same for all runs first, then the least informative ones.
-        if facts:
-            same = [name for name in facts if len({_fact(each, name) for each in found}) == 1]
-            facts.remove((same if len(found) > 1 and same else facts)[-1])
-        elif len(shown) > MIN_SETTINGS:
-            del shown[-1]
-        else:
-            break
+    while max(map(len, text.split("\n"))) > room and (facts or len(shown) > MIN_SETTINGS):
+        del (facts or shown)[-1]
         text = table(result_rows(found, shown, facts))
     print(text)
     if len(settings) > len(shown):

@@ -17,7 +17,7 @@ from ..contract import (
     place_in,
     wrong_value,
 )
-from ..errors import ConfigError, DialogError, Problem
+from ..errors import ConfigError, DialogError, Problem, closest
 from ..registry import registry
 from . import mixture
 from .annotations import accepts_list, as_annotated, describe, element_type, fits, takes_nothing
@@ -260,8 +260,9 @@ class Checker:
                 named[key] = self._check_value(inner, value, Any, info)
             else:
                 hint = close_to(key, info.arguments) or f"it takes no arguments, see {info.where}"
-                misspelt.update(name for name in info.arguments if f"'{name}'?" in hint)
-                if info.keywords and "?" not in hint:
+                close = closest(key, info.arguments)
+                misspelt.add(close)
+                if info.keywords and not close:
                     # ``**keywords`` would accept a misspelt name, too.
                     rest = f"**{info.keywords} ({info.where})"
                     hint = f"a config cannot fill {rest}: make it a separate argument"

@@ -54,9 +54,10 @@ class GivenConfig:
         own = self.name if self.source else ""
         return next((self.locations[name] for name in names if name in self.locations), own)
 
-    def problem_at(self, path: Sequence[str], text: str, hint: str) -> Problem:
-        """Make a problem whose text begins with the section and the key."""
-        return Problem(self.where(*path), f"[{'.'.join(path[:-1])}] '{path[-1]}' {text}", hint)
+    def add_at(self, path: Sequence[str], text: str, hint: str) -> None:
+        """Add a problem whose text begins with the section and the key."""
+        text = f"[{'.'.join(path[:-1])}] '{path[-1]}' {text}"
+        self.problems.append(Problem(self.where(*path), text, hint))
 
 
 def read_config(config: ConfigLike, overrides: Overrides = None) -> GivenConfig:
@@ -121,8 +122,7 @@ def _from_source(source: Source) -> GivenConfig:
             inner = node.setdefault(part, {})
             if not isinstance(inner, dict):
                 hint = f"see [{section.name}] at {source.where(section.line)}: keep one"
-                text = "is both a value and a section"
-                given.problems.append(given.problem_at(parts[:end], text, hint))
+                given.add_at(parts[:end], "is both a value and a section", hint)
                 inner = {}
             node = inner
         given.locations[section.name] = source.where(section.line)

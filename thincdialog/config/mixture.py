@@ -3,6 +3,7 @@
 import math
 from typing import TYPE_CHECKING, List
 
+from ..errors import closest
 from .annotations import fits
 from .schemas import WEIGHTS
 from .suggestions import close_to, value_hint
@@ -42,9 +43,8 @@ def check_weights(checker: "Checker") -> None:
     for name, weight in weights.items():
         if name not in names:
             missing = [known for known in names if known not in weights]
-            hint = close_to(name, missing) or close_to(name, names)
-            hint = hint.replace("it has", "found")
-            misspelt.extend(known for known in missing if f"'{known}'?" in hint)
+            hint = close_to(name, missing or names).replace("it has", "found")
+            misspelt.append(closest(name, missing))
             checker.add_in(PATH, f"there is no task '{name}'", hint, name)
         elif not (is_number := fits(weight, float)) or not 0 <= weight < math.inf:
             text = f"should be a number, 0 or more, got {show_value(weight)}"

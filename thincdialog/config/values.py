@@ -4,7 +4,9 @@ import json
 import math
 import re
 from contextlib import suppress
-from typing import Any, Iterator, List, Optional, Tuple, Union
+from typing import Any, Iterator, Optional, Tuple, Union
+
+from ..files.json_text import parse_json
 
 # A path in a config: the names of the sections around a key, outermost first, and the key.
 KeyPath = Tuple[str, ...]
@@ -17,7 +19,6 @@ MAX_DEPTH = 50
 MAX_NUMBER = 2**63 - 1
 
 _LITERALS = {"True": True, "False": False, "None": None}
-_TOO_DEEP = f"it is nested more than {MAX_DEPTH} deep"
 _COMMENT = re.compile(r"\s[#;]")
 # A string, or the rest of the text if the string is not closed, so that no text is searched twice.
 _STRING = re.compile(r'"(?:\\.|[^"\\])*(?:"|\\?$)', re.DOTALL)
@@ -33,29 +34,10 @@ def has_variable(text: str) -> bool:
 def parse_value(raw: str) -> Any:
     """Parse the text of a value. A string with variables stays as written, including quotes."""
     try:
-        value = _load(raw)
+        value = parse_json(raw, MAX_DEPTH)
     except ValueError:
         return _LITERALS.get(raw, raw)
     return raw if isinstance(value, str) and has_variable(raw) else value
-
-
-def _load(raw: str) -> Any:
-    try:
-        value = json.loads(raw)
-    except RecursionError:
-        raise ValueError(_TOO_DEEP) from None
-    depth, level = 0, [value]
-    while level := [part for part in level if isinstance(part, (dict, list))]:
-        depth += 1
-        if depth > MAX_DEPTH + 1:
-            raise ValueError(_TOO_DEEP)
-        level = [inner for part in level for inner in _children(part)]
-    return value
-
-
-def _children(value: Any) -> List[Any]:
-    parts = value.values() if isinstance(value, dict) else value
-    return list(parts) if isinstance(value, (dict, list)) else []
 
 
 def parts_of(value: Any) -> Iterator[Any]:
@@ -64,7 +46,8 @@ def parts_of(value: Any) -> Iterator[Any]:
     while rest:
         part = rest.pop()
         yield part
-        rest.extend(reversed(_children(part)))
+        if isinstance(part, (dict, list)):
+            rest.extend(reversed(part.values() if isinstance(part, dict) else part))
 
 
 def around(path: KeyPath) -> Iterator[KeyPath]:
@@ -98,7 +81,7 @@ def find_value_mistake(raw: str) -> Optional[Tuple[str, str]]:
     if not raw:
         return "has no value", 'write null for nothing, "" for an empty string'
     try:
-        return find_unfit(_load(raw))
+        return find_unfit(parse_json(raw, MAX_DEPTH))
     except ValueError as error:
         reason = str(error)
     shown = f"is {shorten(raw)}"

@@ -144,6 +144,6 @@ class _Filler:
         return "" if self.n_mistakes > MAX_LISTED else closest(name, dotted_names(self.data))
 
     def _fail(self, path: KeyPath, text: str, hint: str) -> None:
-        self.given.problems.append(self.given.problem_at(path, text, hint))
+        self.given.add_at(path, text, hint)
         self.n_mistakes += 1
         raise _Unresolved()
