@@ -14,13 +14,13 @@ import inspect
 import math
 import os
 import site
-import sys
 import sysconfig
 from importlib.metadata import distributions
 from importlib.util import find_spec
 from pathlib import Path
-from types import CodeType, FunctionType
-from typing import Any, Callable, ClassVar, Mapping, NamedTuple, Optional, Tuple, cast
+from traceback import walk_stack, walk_tb
+from types import CodeType, FrameType, FunctionType
+from typing import Any, Callable, ClassVar, Iterable, Mapping, NamedTuple, Optional, Tuple, cast
 
 from .errors import DialogError
 
@@ -316,26 +316,23 @@ def place_in(error: Optional[BaseException]) -> str:
     act()"; "" if there is none. A user's function that was called with wrong arguments counts too,
     and so does the class of an object that refused a call or lacks a required method."""
     while error is not None:
-        place, trace = "", error.__traceback__
-        while trace is not None:
-            code = trace.tb_frame.f_code
-            if _is_users_file(code.co_filename):
-                place = _line(code, trace.tb_lineno)
-            trace = trace.tb_next
-        if not place and isinstance(error, TypeError):
-            place = _misfit(error)
-        if not place:
-            place = _owner(error)
-        if place:
+        lines = _users_lines(walk_tb(error.__traceback__))
+        if place := lines[-1] if lines else _misfit(error) or _owner(error):
             return place
         error = error.__cause__ or error.__context__
     return ""
 
 
-def _misfit(error: TypeError) -> str:
+def _users_lines(frames: Iterable[Tuple[FrameType, int]]) -> Tuple[str, ...]:
+    """Return the lines of users' code among some frames."""
+    found = ((frame.f_code, number) for frame, number in frames)
+    return tuple(_line(code, n) for code, n in found if _is_users_file(code.co_filename))
+
+
+def _misfit(error: BaseException) -> str:
     """Return the place of a user's function that is not watched and was called with wrong
     arguments. Only the text of the error names the function."""
-    name, brackets, _ = str(error).partition("()")
+    name, brackets, _ = str(error).partition("()") if isinstance(error, TypeError) else ("", "", "")
     for function in gc.get_objects() if brackets else ():
         # Not isinstance(): some objects are proxies of deleted objects.
         if type(function) is FunctionType and function.__qualname__ == name:
@@ -346,26 +343,19 @@ def _misfit(error: TypeError) -> str:
 
 def _owner(error: BaseException) -> str:
     """Return the place of the user's class whose object refused a call, or lacks the method."""
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    frame = trace.tb_frame if trace is not None else None
-    owner = frame.f_locals.get("self") if frame is not None else None
-    if frame is None or not isinstance(owner, Contract) or is_ours(type(owner)):
+    frames = [frame for frame, _ in walk_tb(error.__traceback__)]
+    owner = frames[-1].f_locals.get("self") if frames else None
+    if not isinstance(owner, Contract) or is_ours(type(owner)):
         return ""
-    lack = f" has no {frame.f_code.co_name}()" * isinstance(error, NotImplementedError)
+    lack = f" has no {frames[-1].f_code.co_name}()" * isinstance(error, NotImplementedError)
     return f"{place_of(type(owner))}{lack}"
 
 
 def users_line() -> str:
     """Return the innermost line of a user's code that is running now: "mine.py:12  in lights()"; ""
     if there is none."""
-    frame = sys._getframe(1)
-    while frame is not None:
-        if _is_users_file(frame.f_code.co_filename):
-            return _line(frame.f_code, frame.f_lineno)
-        frame = frame.f_back  # type: ignore[assignment]
-    return ""
+    lines = _users_lines(walk_stack(inspect.currentframe()))
+    return lines[0] if lines else ""
 
 
 def _line(code: CodeType, number: int) -> str:

@@ -19,7 +19,7 @@ from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence
 
 import catalogue
 
-from .contract import place_of
+from .contract import error_line, place_of
 from .errors import DialogError
 
 # Packages to import, so that all functions of this package are registered.
@@ -163,11 +163,10 @@ def _load(entry_point: EntryPoint, registry_name: str) -> Any:
     except DuplicateNameError:
         raise
     except Exception as error:
-        reason = " ".join(str(error).split())
         raise BrokenEntryPointError(
             f"'{entry_point.name}' in '{registry_name}' comes from the installed package "
             f"'{_package(entry_point)}' ({entry_point.value}), which cannot be imported: "
-            f"{type(error).__name__}: {reason}. Update or uninstall the package."
+            f"{error_line(error)}. Update or uninstall the package."
         ) from error
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Dict, List, Sequence, Union
 
-from ..contract import CODE_PREFIX, CodeError
+from ..contract import CODE_PREFIX, CodeError, error_line
 from ..errors import DialogError
 from ..files.plain_file import real_path
 
@@ -73,9 +73,10 @@ def _load_file(path: str) -> ModuleType:
         del sys.modules[name]
         if isinstance(error, DialogError):
             raise
-        reason = " ".join(str(error).split()) if not isinstance(error, SyntaxError) else error.msg
-        text = f"cannot be imported: {type(error).__name__}: {reason}"
-        raise CodeError(f"{path}:{_line_of(error, file)}  {text}") from error
+        kind = type(error).__name__
+        reason = f"{kind}: {error.msg}" if isinstance(error, SyntaxError) else error_line(error)
+        text = f"{path}:{_line_of(error, file)}  cannot be imported: {reason}"
+        raise CodeError(text) from error
     _IMPORTED[file] = module
     return module
 
