@@ -7,7 +7,7 @@ from typing import Any
 from .arguments import CONFIG, FORCE, GPU, argument, common, json_flag, number
 from .classes import class_rows, classes_as_json, pair_rows
 from .evaluate import of_classes
-from .output import counted, messages, number_of, print_json, table
+from .output import counted, messages, number_of, print_json, table, write_text
 
 EXAMPLES = [
     "cross-validate intent.cfg --paths.train intents.csv",
@@ -45,7 +45,6 @@ def run(arguments: argparse.Namespace) -> int:
     """Train the folds and show the results; return 1 if a fold failed."""
     from ..api import cross_validate
     from ..formats.answer_lines import answer_lines
-    from ..formats.output_file import open_output
 
     options = common(arguments, "folds", "jobs", "output")
     found = cross_validate(arguments.config, done=_tell, **options)
@@ -61,10 +60,8 @@ def run(arguments: argparse.Namespace) -> int:
         _show(found)
     if arguments.errors:
         rows = (row for fold in found.folds for row in fold.wrong)
-        with open_output(arguments.errors, arguments.force) as write:
-            for line in answer_lines(rows, "csv", COLUMNS):
-                write(line)
-        messages.good(f"Wrote {arguments.errors}")
+        lines = answer_lines(rows, "csv", COLUMNS)
+        write_text(arguments.errors, "".join(f"{line}\n" for line in lines), arguments.force)
     return int(any(fold.error for fold in found.folds))
 
 

@@ -54,13 +54,11 @@ def run(arguments: argparse.Namespace) -> None:
     text = shipped_text(name, out if out != "-" else f"{name.removesuffix('.cfg')}.cfg")
     write_text(out, text, arguments.force)
     if out != "-":
-        messages.good(f"Wrote {out}")
         file = find_shipped(name)
         own, code = file.with_suffix(".py"), code_beside(file, out)
         is_there = own.is_file() and code.is_file() and code.read_bytes() == own.read_bytes()
         if own.is_file() and not is_there:
             write_text(str(code), own.read_text("utf8"), arguments.force)
-            messages.good(f"Wrote {code}")
         words = command_in(text)
         needs_data = any(word.startswith("--paths.") for word in words)
         yours = ", with your own files after --paths" if needs_data else ""

@@ -4,7 +4,7 @@ import argparse
 import difflib
 
 from .arguments import CONFIG, argument
-from .output import messages, print_difference, write_text
+from .output import print_difference, write_text
 
 EXAMPLES = [
     "init fill-config quickstart.cfg full.cfg",
@@ -34,5 +34,3 @@ def run(arguments: argparse.Namespace) -> None:
                 print_difference(line)
     if arguments.out or not arguments.diff:
         write_text(arguments.out or "-", text, arguments.force)
-    if arguments.out not in (None, "-"):
-        messages.good(f"Wrote {arguments.out}")

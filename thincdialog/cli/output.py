@@ -177,11 +177,10 @@ def write_json(path: str, value: Any) -> None:
         print_json(value)
     else:
         write_text(path, json_text(value), force=True)
-        messages.good(f"Wrote {path}")
 
 
 def write_text(output: str, text: str, force: bool) -> None:
-    """Write a text to a file, or to stdout if the path is "-".
+    """Write a text to a file, with a message, or to stdout if the path is "-".
 
     RAISES (OutputError): If the file exists and ``force`` is not set, or if it cannot be written.
     """
@@ -192,3 +191,4 @@ def write_text(output: str, text: str, force: bool) -> None:
 
     with open_output(output, force) as write_line:
         write_line(text.removesuffix("\n"))
+    messages.good(f"Wrote {output}")
