@@ -105,6 +105,9 @@ COMMAND_LINES = {
         "training.optimizer.learn_rate?"
     ),
     "sweep my.cfg -o out --over rate=0.1,0.2": (1, "name its section too, as in training.max_s"),
+    "evaluate out test.jsonl": (
+        2, "test.jsonl - give data as --paths.train FILE or --paths.test FILE"
+    ),
     "train my.cfg --forse": (2, "--forse - did you mean --force?"),
     "trian my.cfg": (2, "there is no command 'trian' - did you mean 'train'?"),
     "nonsense": (2, "there is no command 'nonsense' - see"),

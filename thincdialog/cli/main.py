@@ -187,7 +187,8 @@ def _run(words: List[str]) -> int:
     parser = make_parser(name)
     parsed, unknown = parser.parse_known_args(rest)
     if unknown:
-        parser.error(f"unrecognized argument {unknown[0]}{_hint(unknown[0], parser)}")
+        hint = _hint(unknown[0], parser, COMMANDS[name].takes_overrides)
+        parser.error(f"unrecognized argument {unknown[0]}{hint}")
     if COMMANDS[name].takes_overrides:
         parsed.overrides = overrides
     elif overrides:
@@ -260,8 +261,10 @@ def _overview(names: List[str]) -> str:
     return "\n".join(lines)
 
 
-def _hint(word: str, parser: argparse.ArgumentParser) -> str:
-    """Suggest the option that an unknown option probably means."""
+def _hint(word: str, parser: argparse.ArgumentParser, takes_settings: bool) -> str:
+    """Suggest the option that an unknown argument probably means."""
+    if not word.startswith("-"):
+        return " - give data as --paths.train FILE or --paths.test FILE" * takes_settings
     option = word.split("=")[0]
     name = option.lstrip("-").replace("-", "_")
     settings = {setting: setting.rpartition(".")[2] for setting in settings_in(DEFAULTS)}
