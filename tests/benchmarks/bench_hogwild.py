@@ -49,9 +49,7 @@ OFF: Dict[str, Dict[str, Any]] = {
     "ahead": {"thincdialog.runners.worker.stale_settings": lambda settings, n: dict(settings)},
     "apart": {"thincdialog.agents.compiled_steps.RowsApart": lambda: RowsApart(0)},
     "moments": {
-        "thincdialog.optimizers.adam.AdamByOps._is_shared": (
-            property(lambda self: False, lambda self, value: None)
-        ),
+        "thincdialog.optimizers.adam.least_second_moment": lambda *_: 0.0,
         "thincdialog.optimizers.row_sparse.RowSparseOptimizer.is_shared": (
             property(lambda self: False, lambda self, value: None)
         ),

@@ -43,7 +43,6 @@ def calls() -> Dict[str, Call]:
     Z, scores = floats(2000, 128, 3), floats(512, 512)
     ids, sums = ints(20_000, 10_000), floats(500, 128)
     bag_lengths = np.full((500,), 20, dtype="i")
-    moments = [floats(200_000) ** 2 for _ in range(4)]
     given: Dict[str, Tuple] = {}
     for name in ("relu", "gelu"):
         given[name] = (X,)
@@ -54,7 +53,6 @@ def calls() -> Dict[str, Call]:
             "softmax": (scores,),
             "backprop_softmax": (scores, scores),
             "maxout": (Z,),
-            "adam": (*moments, 0.9, 0.999, 1e-8, 0.0),
         }
     )
     scale = np.ones((len(bag_lengths), 1), "f")

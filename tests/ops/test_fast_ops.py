@@ -134,15 +134,6 @@ def test_fast_ops_tables_refuse_rows_that_are_not_there():
             sum_bags(FAST, table, np.array([row], "i"), sizes([1]), np.ones((1, 1), "f"))
 
 
-@pytest.mark.parametrize("n", [0, 1, 3000])
-def test_fast_ops_adam(n):
-    W, dW, mom1 = (floats((n,), seed) for seed in range(3))
-    arrays = (W, dW, mom1, floats((n,), 3) ** 2)
-    results = both("adam", *arrays, 0.9, 0.999, 1e-8, 0.01)
-    for found, wanted in zip(results[0][1][:4], results[1][1][:4]):
-        same(found, wanted)
-
-
 def test_fast_ops_dropout_draws_what_the_numpy_ops_draw():
     for ops in (fast := DialogFastOps(), slow := DialogNumpyOps()):
         ops.seed(1, 2, 3)

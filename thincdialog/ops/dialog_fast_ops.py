@@ -97,13 +97,6 @@ class DialogFastOps(DialogNumpyOps):
         getattr(load_kernels("activations"), name)(*cells, out.reshape(-1))
         return out
 
-    def adam(self, weights: Any, gradient: Any, mom1: Any, mom2: Any, *settings: Any) -> Any:
-        beta1, beta2, eps, learn_rate = map(float, settings)
-        given = (1.0, beta1, beta2, 0.0, eps, learn_rate, 1.0, 0.0, 0.0)
-        load_kernels("steps").adam_dense(weights, gradient, mom1, mom2, given)
-        gradient.fill(0)
-        return weights, gradient, mom1, mom2
-
 
 def is_compiled(ops: Any) -> bool:
     """Return whether ops have compiled kernels for their arrays."""

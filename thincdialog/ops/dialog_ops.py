@@ -89,10 +89,9 @@ class DrawsAndProducts:
 
 @registry.ops("thincdialog_numpy")
 class DialogNumpyOps(DrawsAndProducts, NumpyOps):
-    """Extend Thinc's NumpyOps with three changes: ``gemm`` is NumPy's (OpenBLAS takes a third of
-    the CPU time of BLIS on AVX-512) and can be exact (``exact_products``); dropout masks are drawn
-    from the ops' own generator, which ``seed`` sets; and ``adam`` uses NumPy's vector instructions
-    (0.6 of the time on 50,000 floats and more, 20 microseconds more on a thousand).
+    """Extend Thinc's NumpyOps with two changes: ``gemm`` is NumPy's (OpenBLAS takes a third of the
+    CPU time of BLIS on AVX-512) and can be exact (``exact_products``); and dropout masks are drawn
+    from the ops' own generator, which ``seed`` sets.
 
     Creating an instance limits BLAS to one thread in this process. So results do not depend on the
     number of cores, and threads do not wait for each other on a busy machine (where small products
@@ -114,32 +113,6 @@ class DialogNumpyOps(DrawsAndProducts, NumpyOps):
     def get_dropout_mask(self, shape: Shape, drop: Optional[float]) -> FloatsXd:
         """Return ``draw_mask`` of the same arguments."""
         return cast(FloatsXd, self.draw_mask(shape, drop))
-
-    def adam(self, weights: Any, gradient: Any, mom1: Any, mom2: Any, *settings: Any) -> Any:
-        """Take one step of Adam in place, and clear the gradient. On x86, the result equals that of
-        NumpyOps bit for bit. Fastest if all four arrays fit into a core's cache together.
-
-        weights, gradient, mom1, mom2 (Floats1d): Arrays of the same length.
-        settings (float): beta1, beta2, eps and the learning rate, which includes the correction of
-            the moments for the number of the step.
-        RETURNS (Tuple[Floats1d, Floats1d, Floats1d, Floats1d]): The same arrays.
-        """
-        single = numpy.float32
-        b1, b2, eps, learn_rate = map(single, settings)
-        with numpy.errstate(all="ignore"):  # Thinc does not warn, either.
-            mom1 *= b1
-            mom1 += gradient * (single(1) - b1)
-            mom2 *= b2
-            step = numpy.multiply(gradient, gradient, out=gradient)
-            step *= single(1) - b2
-            mom2 += step
-            numpy.sqrt(mom2, out=step)
-            step += eps
-            numpy.divide(mom1, step, out=step)
-            step *= learn_rate
-            weights -= step
-        gradient.fill(0)
-        return weights, gradient, mom1, mom2
 
 
 def replicate_ops(ops: Ops) -> Ops:

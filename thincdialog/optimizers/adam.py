@@ -1,11 +1,10 @@
-"""Thinc's Adam computed by the model's ops, which let other threads run at the same time."""
+"""Steps of Thinc's optimizers."""
 
 from typing import Any, Tuple
 
 import numpy
 from thinc.api import Ops, Optimizer
 from thinc.types import Floats1d
-from thinc.util import is_numpy_array
 
 from .moments import least_second_moment
 from .state import Key
@@ -15,46 +14,38 @@ from .watched import stepping
 BLOCK_FLOATS = 32768
 
 
-def thincs_step(
-    optimizer: Any, key: Key, weights: Any, gradient: Any, ops: Ops, scale: float = 1.0
-) -> Any:
+def thincs_step(optimizer: Any, key: Key, weights: Any, gradient: Any, scale: float = 1.0) -> Any:
     """Take one step of a Thinc optimizer, and set the gradient to zero.
 
     key (Key): Key of the optimizer's state.
     weights (Floats1d): Changed in place, unless the optimizer returns new arrays.
     gradient (Floats1d): As long as the weights.
-    ops (Ops): Ops of the model.
     scale (float): Factor of the gradient, applied first.
     RETURNS (Floats1d): The weights after the step.
     """
     if scale != 1.0:
         gradient *= scale
-    # A class derived from Thinc's may define its own step.
-    if type(optimizer) is Optimizer and is_numpy_array(weights):
-        optimizer = AdamByOps(optimizer, ops)
     stepped, _ = stepping(optimizer)(key, weights, gradient)
     gradient.fill(0)
     return stepped
 
 
-class AdamByOps(Optimizer):
-    """Take the steps of a Thinc optimizer. Steps of Adam are computed block by block, by the
-    model's ops. On x86, NumPy's ops return the same weights as Thinc, bit for bit.
+class SharedAdam(Optimizer):
+    """Take the steps of a Thinc optimizer while other workers change the same arrays. Without other
+    workers, Adam's steps on x86 equal Thinc's bit for bit. They let other threads run.
 
-    If workers share the moments, a step may read the first moment of one worker and the second
-    of another. Dividing a first moment by the root of a much smaller second moment gives a huge
-    step, which ruins a weight. So each step works on copies, raises the second moment to the
-    smallest value that the first one allows, and writes both back.
+    A step may read the first moment of one worker and the second of another. Dividing a first
+    moment by the root of a much smaller second moment gives a huge step, which ruins a weight. So
+    each step works on copies, raises the second moment to the smallest value that the first one
+    allows, and writes both back.
 
-    optimizer (Optimizer): Optimizer whose settings, arrays and counts are used.
-    ops (Ops): Ops of the model, on the CPU.
-    is_shared (bool): Whether other workers change the arrays at the same time.
+    optimizer (Optimizer): Optimizer whose settings, arrays and counts are used. If it is Adam, it
+        must already have its moments (``lay_out_state``).
     """
 
-    def __init__(self, optimizer: Optimizer, ops: Ops, is_shared: bool = False):
+    def __init__(self, optimizer: Optimizer):
         for name in Optimizer.__slots__:
             setattr(self, name, getattr(optimizer, name))
-        self._ops, self._is_shared = ops, is_shared
 
     def _adam(
         self,
@@ -65,21 +56,22 @@ class AdamByOps(Optimizer):
         key: Key,
         n_updates: int,
     ) -> Tuple[Floats1d, Floats1d]:
-        arrays: Any = (self.mom1, self.mom2)
-        for moments in arrays:
-            if key not in moments:
-                moments[key] = numpy.zeros_like(weights)
-        mom1, mom2 = (moments[key] for moments in arrays)
-        rate = self.learn_rate * (1.0 - self.b2**n_updates) ** 0.5 / (1.0 - self.b1**n_updates)
-        settings = (self.b1, self.b2, self.eps, rate * lr_scale)
-        least = numpy.float32(least_second_moment(self.b1, self.b2, n_updates))
+        single: Any = numpy.float32
+        mom1: Any = self.mom1[key]
+        mom2: Any = self.mom2[key]
+        fix = (1.0 - self.b2**n_updates) ** 0.5 / (1.0 - self.b1**n_updates)
+        b1, b2, eps = map(single, (self.b1, self.b2, self.eps))
+        rate = single(self.learn_rate * fix * lr_scale)
+        least = single(least_second_moment(self.b1, self.b2, n_updates))
         for start in range(0, weights.shape[0], BLOCK_FLOATS):
             now = slice(start, start + BLOCK_FLOATS)
-            first, second = mom1[now], mom2[now]
-            if self._is_shared:
-                first = first.copy()
-                second = numpy.maximum(second, least * (first * first))
-            self._ops.adam(weights[now], gradient[now], first, second, *settings)
-            if self._is_shared:
-                mom1[now], mom2[now] = first, second
+            d, first, second = gradient[now], mom1[now].copy(), mom2[now]
+            second = numpy.maximum(second, least * (first * first))
+            with numpy.errstate(all="ignore"):  # Thinc does not warn, either.
+                first *= b1
+                first += d * (single(1) - b1)
+                second *= b2
+                second += d * d * (single(1) - b2)
+                weights[now] -= first / (numpy.sqrt(second) + eps) * rate
+            mom1[now], mom2[now] = first, second
         return weights, gradient

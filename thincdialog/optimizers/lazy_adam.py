@@ -22,7 +22,7 @@ class LazyAdam(RowSparseOptimizer):
     """
 
     kept = ("mom1", "mom2")
-    kernels = "adam"
+    kernel = "adam"
     nu = 1.0
 
     def _rate(self, n_updates: int) -> float:

@@ -18,7 +18,7 @@ class MomentumSGD(RowSparseOptimizer):
     """
 
     kept = ("mom1",)
-    kernels = "momentum"
+    kernel = "momentum"
 
     def __init__(self, learn_rate: FloatOrSeq, *, momentum: float, nesterov: bool, **settings: Any):
         if not 0.0 <= momentum < 1.0:

@@ -20,6 +20,7 @@ from .state import Key
 Rows = Tuple[Any, Any]
 # Number of floats in a block, so that all arrays of a step fit into a core's cache.
 _BLOCK_FLOATS = 32768
+_FIRST_ROW: Any = numpy.zeros(1, dtype="int64")
 
 
 class Segment(NamedTuple):
@@ -97,13 +98,13 @@ class RowSparseOptimizer(Optimizer):
     is_shared (bool): Whether other workers change the same state at the same time. If so,
         ``step_block`` gets copies of the state, which cannot change before they are written back.
     kept (Sequence[str]): Which of ``mom1`` and ``mom2`` hold arrays, in the layout of the weights.
-    kernels (str): Name of the same step as a compiled kernel, for models on compiled ops:
-        `<name>_dense` and `<name>_rows` in ``ops/kernels/steps.py``.
+    kernel (str): Name of the same step as a compiled kernel in ``ops/kernels/steps.py``, for
+        models on compiled ops.
     """
 
     is_shared = False
     kept: Sequence[str] = ()
-    kernels = ""
+    kernel = ""
 
     def __init__(self, learn_rate: FloatOrSeq, *, average_every: int = 8, **settings: Any):
         super().__init__(learn_rate, **settings)
@@ -228,13 +229,11 @@ class RowSparseOptimizer(Optimizer):
     def _step_compiled(
         self, views: List[Any], dW: Any, rows: Optional[Ints1d], scale: float, n_updates: int
     ) -> None:
-        kernels, (W, *arrays) = load_kernels("steps"), views
+        if rows is None:  # One row that holds the whole range.
+            views, dW, rows = [each[None] for each in views], dW[None], _FIRST_ROW
+        (W, *arrays), step = views, getattr(load_kernels("steps"), self.kernel)
         settings = (*self.kernel_settings(scale, n_updates), self.learn_rate * self.L2)
-        floats = tuple(map(float, settings))
-        if rows is None:
-            getattr(kernels, f"{self.kernels}_dense")(W, dW, *arrays, floats)
-        else:
-            getattr(kernels, f"{self.kernels}_rows")(W, dW, *arrays, rows, floats)
+        step(W, dW, *arrays, rows, tuple(map(float, settings)))
 
     def __call__(
         self, key: Key, weights: FloatsXd, gradient: FloatsXd, *, lr_scale: float = 1.0
@@ -350,7 +349,7 @@ def clipped_step(
         optimizer.update_parts(key, values, gradients, parts, scale=factor, ops=ops)
         return norm
     if is_on_host:
-        stepped = thincs_step(optimizer, key, values, gradients, ops, scale)
+        stepped = thincs_step(optimizer, key, values, gradients, scale)
     else:
         gradients[:] = scaled_on_device(get_array_module(gradients), gradients, factor)
         stepped, _ = optimizer(key, values, gradients)

@@ -12,7 +12,7 @@ from .row_sparse import RowSparseOptimizer
 class SparseSGD(RowSparseOptimizer):
     """Apply plain stochastic gradient descent, W -= learn_rate dW, which needs no state."""
 
-    kernels = "sgd"
+    kernel = "sgd"
 
     def __init__(self, learn_rate: FloatOrSeq, **settings: Any):
         super().__init__(learn_rate, beta1=0.0, beta2=0.0, **settings)
@@ -58,7 +58,7 @@ class SparseAdagrad(RowSparseOptimizer):
     """
 
     kept = ("mom2",)
-    kernels = "adagrad"
+    kernel = "adagrad"
 
     def __init__(self, learn_rate: FloatOrSeq, **settings: Any):
         super().__init__(learn_rate, beta1=0.0, beta2=0.0, **settings)
