@@ -49,8 +49,6 @@ def calls() -> Dict[str, Call]:
         given[f"backprop_{name}"] = (dY, X)
     given.update(
         {
-            "sigmoid": (X,),
-            "softmax": (scores,),
             "backprop_softmax": (scores, scores),
             "maxout": (Z,),
         }

@@ -130,7 +130,7 @@ def test_ops_using_ops_restores_the_former():
 
 @pytest.mark.skipif(has_cupy_gpu, reason="this machine has a GPU")
 def test_ops_gpu_that_is_missing_is_one_clear_error():
-    fix = "CuPy finds none" if has_cupy else "pip install 'thincdialog"
+    fix = "does not work here" if has_cupy else "pip install 'thincdialog"
     with pytest.raises(DialogError, match=fix) as raised:
         get_dialog_ops(0)
     assert "gpu_id = 0" in str(raised.value) and "-1 for the CPU" in str(raised.value)

@@ -3,7 +3,7 @@
 from typing import Any, Callable, Literal, Optional, Tuple, cast
 
 import numpy
-from thinc.api import Model, Ops
+from thinc.api import Model
 from thinc.initializers import uniform_init
 from thinc.types import Floats1d, Floats2d, Ragged
 from thinc.util import get_width, partial
@@ -72,7 +72,7 @@ def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Call
     E = cast(Floats2d, model.get_param("E"))  # (n_rows, width)
     n_examples, nS = X.lengths.shape[0], model.get_dim("nS")
     # One bag for each example, or one for each (example, segment), ordered by example.
-    ids, lengths = _bags(ops, X, segments, nS)  # (n_tokens,), (n_bags,)
+    ids, lengths = _bags(X, segments, nS)  # (n_tokens,), (n_bags,)
     scale = _scale(lengths, model.attrs["pooling"])  # (n_bags, 1)
     pooled = sum_bags(ops, E, ids, lengths, scale)  # (n_bags, width)
     if segments == "weight":
@@ -112,7 +112,7 @@ def init(
         model.set_param("w", model.ops.alloc1f(model.get_dim("nS")) + 1)
 
 
-def _bags(ops: Ops, X: Ragged, segments: str, nS: int) -> Tuple[HostInts, HostInts]:
+def _bags(X: Ragged, segments: str, nS: int) -> Tuple[HostInts, HostInts]:
     """Return the table rows of all tokens, bag after bag, int32; and the number of rows of each
     bag."""
     tokens, lengths = host_tokens(X)
@@ -120,7 +120,7 @@ def _bags(ops: Ops, X: Ragged, segments: str, nS: int) -> Tuple[HostInts, HostIn
         return tokens[:, 0] * nS + numpy.minimum(tokens[:, 1], nS - 1), lengths
     if nS == 1:
         return numpy.ascontiguousarray(tokens[:, 0]), lengths
-    return split_bags(ops, tokens, lengths, nS)
+    return split_bags(tokens, lengths, nS)
 
 
 def _scale(lengths: Any, pooling: str) -> Any:

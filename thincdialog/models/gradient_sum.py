@@ -7,12 +7,11 @@ only in the rows that have a gradient.
 
 from typing import Any, List, NamedTuple, Sequence
 
-import numpy
 from thinc.api import Ops
 from thinc.types import Floats1d
 
-from ..ops.devices import upload
-from ..optimizers.row_sparse import Rows, Segment
+from ..ops.table_gradient import Rows, merged_rows
+from ..optimizers.row_sparse import Segment
 
 
 class _Partial(NamedTuple):
@@ -78,27 +77,8 @@ class GradientSum:
         for mine, other in zip(left.dense, right.dense):
             mine += other
         pairs = zip(left.tables, right.tables)
-        tables = [added_rows(self.ops, *pair) for pair in pairs]
+        tables = [merged_rows(self.ops, pair) for pair in pairs]
         return _Partial(left.size + right.size, left.dense, tables)
-
-
-def added_rows(ops: Ops, left: Rows, right: Rows) -> Rows:
-    """Return the sum of two gradients of a table.
-
-    RETURNS (Rows): May share arrays with one of them.
-    """
-    if not right[0].shape[0]:
-        return left
-    if not left[0].shape[0]:
-        return right
-    rows = numpy.union1d(left[0], right[0])
-    values: Any = ops.alloc2f(len(rows), left[1].shape[1])
-    places = (numpy.searchsorted(rows, each) for each, _ in (left, right))
-    of_left, of_right = upload(ops, *places)
-    values[of_left] = left[1]
-    # Rows that only the right one has are zero here, and 0 + x is exactly x.
-    values[of_right] += right[1]
-    return rows, values
 
 
 def dense_slices(segments: Sequence[Segment]) -> List[slice]:

@@ -14,9 +14,8 @@ from ..layers.watched import look_at
 from ..ops.alignment import aligned_size, aligned_zeros
 from ..ops.devices import copied_to, on_device
 from ..ops.later import Later, Number
-from ..ops.table_gradient import TableGradient, TouchedRows
+from ..ops.table_gradient import Rows, TableGradient, TouchedRows
 from ..optimizers.row_sparse import (
-    Rows,
     RowSparseOptimizer,
     Segment,
     clears_gradients,

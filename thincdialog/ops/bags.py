@@ -117,9 +117,7 @@ def kept_tokens(tokens: HostInts, lengths: HostInts, stays: HostInts) -> Ragged:
     return Ragged(tokens[stays], counts.astype("i"))
 
 
-def split_bags(
-    ops: Ops, tokens: HostInts, lengths: HostInts, n_segments: int
-) -> Tuple[HostInts, HostInts]:
+def split_bags(tokens: HostInts, lengths: HostInts, n_segments: int) -> Tuple[HostInts, HostInts]:
     """Split each bag into one bag per segment.
 
     tokens (Ints2d): Token ids and segments, int32, shape (n_tokens, 2).
@@ -128,11 +126,6 @@ def split_bags(
     RETURNS (Tuple[Ints1d, Ints1d]): Ids in the order of (bag, segment), shape (n_tokens,), and
         the number of ids of each (bag, segment), shape (n_bags * n_segments,), int32.
     """
-    if isinstance(ops, DialogFastOps):
-        ids = numpy.empty(tokens.shape[0], dtype="i")
-        sizes = numpy.zeros(lengths.shape[0] * n_segments, dtype="i")
-        load_kernels("tables").split_bags(_ints(tokens), _ints(lengths), n_segments, ids, sizes)
-        return ids, sizes
     segments = numpy.minimum(tokens[:, 1], n_segments - 1)
     pools = numpy.arange(len(lengths)).repeat(lengths) * n_segments + segments
     in_pools = numpy.bincount(pools, minlength=len(lengths) * n_segments)

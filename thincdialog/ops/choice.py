@@ -5,7 +5,6 @@ from importlib.util import find_spec
 from typing import Any, Iterator, Mapping, Union
 
 from thinc.api import Ops, get_current_ops, set_current_ops
-from thinc.compat import has_cupy, has_cupy_gpu
 from thinc.util import set_active_gpu
 
 from ..errors import DialogError, MissingPackageError
@@ -29,25 +28,25 @@ def get_dialog_ops(gpu_id: int = -1, ops: str = "numpy") -> DialogOps:
     """
     if gpu_id < 0:
         return DialogFastOps() if cpu_ops(ops) == "fast" else DialogNumpyOps()
-    if not has_cupy and find_spec("cupy") is not None:
-        raise DialogError(
-            f"gpu_id = {gpu_id} asks for a GPU, and CuPy is installed, but does not work here: "
-            f"{_why_not()}. Check the driver with nvidia-smi, and get CUDA's libraries with: "
-            "pip install 'cupy-cuda12x[ctk]' (or cuda13x), or use --gpu-id -1 for the CPU."
-        )
-    if not has_cupy:
+    on_cpu = "or use --gpu-id -1 for the CPU."
+    if find_spec("cupy") is None:
         raise DialogError(
             f"gpu_id = {gpu_id} asks for a GPU, but CuPy is not installed. Install it with: "
-            "pip install 'thincdialog[cuda12x]' (or cuda13x), or use --gpu-id -1 for the CPU."
+            f"pip install 'thincdialog[cuda12x]' (or cuda13x), {on_cpu}"
         )
-    if not has_cupy_gpu:
-        raise DialogError(
-            f"gpu_id = {gpu_id} asks for a GPU, but CuPy finds none. Check the driver with "
-            "nvidia-smi, or use --gpu-id -1 for the CPU."
-        )
-    import cupy
+    try:
+        import cupy
+        import cupy.cublas
+        import cupyx  # noqa: F401
 
-    n_gpus = cupy.cuda.runtime.getDeviceCount()
+        n_gpus = cupy.cuda.runtime.getDeviceCount()
+    except Exception as error:
+        reason = str(error).strip().partition("\n")[0] or type(error).__name__
+        raise DialogError(
+            f"gpu_id = {gpu_id} asks for a GPU, and CuPy is installed, but does not work here: "
+            f"{reason}. Check the driver with nvidia-smi, and get CUDA's libraries with: "
+            f"pip install 'cupy-cuda12x[ctk]' (or cuda13x), {on_cpu}"
+        ) from None
     if gpu_id >= n_gpus:
         raise DialogError(
             f"gpu_id = {gpu_id}, but this machine has {n_gpus} GPU(s), numbered from 0. "
@@ -67,19 +66,6 @@ def cpu_ops(ops: str) -> str:
     except MissingPackageError:
         return "numpy"
     return "fast"
-
-
-def _why_not() -> str:
-    """Return the error message of an installed CuPy that Thinc could not use."""
-    try:
-        import cupy
-        import cupy.cublas
-        import cupyx  # noqa: F401
-
-        cupy.cuda.runtime.getDeviceCount()
-    except Exception as error:
-        return str(error).strip().partition("\n")[0] or type(error).__name__
-    return "Thinc does not support its version"
 
 
 def ops_to_answer(system: Mapping[str, Any]) -> DialogOps:

@@ -36,7 +36,6 @@ class DialogFastOps(DialogNumpyOps):
 
     relu, backprop_relu = _activation("relu")
     gelu, backprop_gelu = _activation("gelu")
-    sigmoid = _activation("sigmoid")[0]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         load_kernels("rows")
@@ -49,15 +48,6 @@ class DialogFastOps(DialogNumpyOps):
             return super().gemm(x, y, out=out, trans1=trans1, trans2=trans2)
         # Not ``dot``, as in NumpyOps: it first fills the result with zeros while it holds the GIL.
         return numpy.matmul(x.T if trans1 else x, y.T if trans2 else y, out=out)
-
-    def softmax(
-        self, x: Any, *, inplace: bool = False, axis: int = -1, temperature: float = 1.0
-    ) -> Any:
-        if not _has_rows(x, axis):
-            return super().softmax(x, inplace=inplace, axis=axis, temperature=temperature)
-        Y = numpy.empty_like(x)
-        load_kernels("rows").softmax(_rows(x), 1.0 / temperature, _rows(Y))
-        return Y
 
     def backprop_softmax(self, Y: Any, dY: Any, *, axis: int = -1, temperature: float = 1.0) -> Any:
         if not (_has_rows(Y, axis) and are_alike(Y, dY)):

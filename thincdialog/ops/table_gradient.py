@@ -1,6 +1,6 @@
 """The gradient of an embedding table, stored as rows."""
 
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import numpy
 from thinc.api import Model, Ops
@@ -9,11 +9,27 @@ from thinc.types import Floats2d, Ints1d
 from .bags import sum_by_key
 from .devices import upload
 
+# Row numbers of a table, ascending and distinct, int64, on the host; and a row of floats for each.
+Rows = Tuple[Any, Any]
+
+
+def merged_rows(ops: Ops, parts: Sequence[Rows]) -> Rows:
+    """Return the sum of gradients of a table: one of them if the others have no rows, else new
+    arrays. The values of a row are added in the order of the gradients.
+
+    parts (Sequence[Rows]): The gradients, at least one.
+    """
+    parts = [part for part in parts if part[0].shape[0]] or parts[:1]
+    if len(parts) == 1:
+        return parts[0]
+    keys, values = zip(*parts)
+    numbers, sums = sum_by_key(ops, ops.xp.concatenate(values), numpy.concatenate(keys))
+    return numbers.astype("int64"), sums
+
 
 class TableGradient:
     """Store the gradient of a table as the rows that batches add to, because these rows take much
-    less memory than the table. They are written to the dense array on ``write``, and as soon as
-    more rows are stored than the table has.
+    less memory than the table. They are written to the dense array on ``write``.
 
     ops (Ops): Ops of the table.
     dense (Floats2d): Array for the whole gradient, shape (n_rows, width), zero at first.
@@ -22,10 +38,10 @@ class TableGradient:
     def __init__(self, ops: Ops, dense: Floats2d) -> None:
         self.ops = ops
         self._dense: Any = dense
-        self._kept: List[Tuple[Ints1d, Floats2d]] = []
+        self._kept: List[Rows] = []
         self._n_kept = 0
-        # Mask, on the host, of the dense rows that may be nonzero; None while all are zero.
-        self._is_written: Any = None
+        # The dense rows that may be nonzero, on the host.
+        self._written: Any = numpy.zeros(0, dtype="int64")
 
     def add(self, rows: Ints1d, values: Floats2d) -> None:
         """Add values to some rows.
@@ -33,57 +49,44 @@ class TableGradient:
         rows (Ints1d): Row numbers, distinct and ascending, shape (n,), on the host.
         values (Floats2d): Shape (n, width); do not change them afterwards.
         """
-        self._kept.append((rows, values))
+        self._kept.append((rows.astype("int64"), values))
         self._n_kept += rows.shape[0]
-        if self._n_kept > self._dense.shape[0]:
-            self.write()
+        if self._n_kept > self._dense.shape[0]:  # They would take more memory than the table.
+            self.put(*self.rows())
 
-    def put(self, rows: Any, values: Floats2d) -> None:
+    def put(self, rows: Ints1d, values: Floats2d) -> None:
         """Replace the gradient by rows and values that ``rows`` returned, or by a sum of several of
         them.
 
         rows, values: As for ``add``.
         """
         self.clear()
-        if rows.shape[0]:
-            self.add(rows.astype("i", copy=False), values)
+        self._kept, self._n_kept = [(rows, values)], rows.shape[0]
 
     def write(self) -> None:
         """Write all stored rows to the dense array."""
-        for rows, values in self._kept:
-            if self._is_written is None:
-                self._is_written = numpy.zeros((self._dense.shape[0],), dtype=bool)
-            add_to_rows(self.ops, self._dense, rows, values)
-            self._is_written[rows] = True
-        self._kept, self._n_kept = [], 0
+        if self._kept:
+            rows, values = self.rows()
+            (at,) = upload(self.ops, rows)
+            self._dense[at] = values
+            self._kept, self._n_kept, self._written = [], 0, rows
 
-    def rows(self) -> Tuple[Ints1d, Floats2d]:
+    def rows(self) -> Rows:
         """Return the rows that were added to since ``clear``, ascending, int64, shape (n,), on the
         host; and the gradient of each, shape (n, width)."""
-        xp = self.ops.xp
-        if self._is_written is not None:
-            self.write()
-            numbers = self._is_written.nonzero()[0]
-            return numbers, self._dense.take(*upload(self.ops, numbers), axis=0)
-        if not self._kept:
-            return numpy.zeros((0,), dtype="int64"), self._dense[:0]  # type: ignore[return-value]
-        rows: Any
-        rows, values = self._kept[0]
-        if len(self._kept) > 1:
-            keys: Any = numpy.concatenate([each for each, _ in self._kept])
-            rows, values = sum_by_key(self.ops, xp.concatenate([v for _, v in self._kept]), keys)
-        return rows.astype("int64"), values
+        # Nothing is uploaded for a gradient that was never written.
+        at = upload(self.ops, self._written)[0] if len(self._written) else slice(0)
+        return merged_rows(self.ops, [(self._written, self._dense[at]), *self._kept])
 
     def clear(self, *, is_zero: bool = False) -> None:
         """Set the gradient to zero.
 
         is_zero (bool): Whether the dense array is already zero.
         """
-        if self._is_written is not None and not is_zero:
-            (rows,) = upload(self.ops, self._is_written.nonzero()[0])
-            self._dense[rows] = 0
-        self._is_written = None
-        self._kept, self._n_kept = [], 0
+        if len(self._written) and not is_zero:
+            (at,) = upload(self.ops, self._written)
+            self._dense[at] = 0
+        self._kept, self._n_kept, self._written = [], 0, self._written[:0]
 
 
 class TouchedRows:

@@ -16,8 +16,6 @@ from ..ops.gpu import kernels
 from .adam import thincs_step
 from .state import Key
 
-# Row numbers of a table, ascending and distinct, int64; and a row of floats for each.
-Rows = Tuple[Any, Any]
 # Number of floats in a block, so that all arrays of a step fit into a core's cache.
 _BLOCK_FLOATS = 32768
 _FIRST_ROW: Any = numpy.zeros(1, dtype="int64")

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from thinc.api import NumpyOps
 
 from tests.models.test_gradient_sum import tree_sum
-from thincdialog.models.gradient_sum import GradientSum, added_rows
+from thincdialog.models.gradient_sum import GradientSum
+from thincdialog.ops.table_gradient import merged_rows
 from thincdialog.optimizers.row_sparse import Segment
 from thincdialog.runners.cluster.slots import Slots, additions
 
@@ -53,7 +54,7 @@ def test_additions_of_few_slots(n, pairs):
 
 
 @given(st.lists(st.lists(st.integers(0, 9), unique=True), min_size=1, max_size=5))
-def test_added_rows_are_those_of_the_whole_tables(rows):
+def test_merged_rows_are_those_of_the_whole_tables(rows):
     generator = numpy.random.default_rng(1)
     whole, sparse = [], []
     for numbers in map(sorted, rows):
@@ -64,7 +65,7 @@ def test_added_rows_are_those_of_the_whole_tables(rows):
         sparse.append((numpy.array(numbers, dtype="q"), values))
     total = sparse[0]
     for each in sparse[1:]:
-        total = added_rows(OPS, total, each)
+        total = merged_rows(OPS, (total, each))
     dense = numpy.zeros((10, 3), dtype="f")
     dense[total[0]] = total[1]
     expected = whole[0]

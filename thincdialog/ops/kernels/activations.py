@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from . import elementary
 from .elementary import erf, exp
 from .kernel import ordered_kernel
 
@@ -31,13 +30,6 @@ def backprop_relu(dY: Any, Y: Any, dX: Any) -> None:
     """Compute dy where y > 0, else 0."""
     for i in range(Y.shape[0]):
         dX[i] = _ZERO if Y[i] <= _ZERO else dY[i]
-
-
-@ordered_kernel
-def sigmoid(X: Any, Y: Any) -> None:
-    """Compute 1 / (1 + exp(-x))."""
-    for i in range(X.shape[0]):
-        Y[i] = elementary.sigmoid(X[i])
 
 
 @ordered_kernel

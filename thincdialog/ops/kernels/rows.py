@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from .elementary import exp
 from .kernel import kernel
 
 _F = np.float32
@@ -23,21 +22,6 @@ def highest(x: Any) -> Any:
         key = np.int32(bits[j] ^ ((bits[j] >> 31) & 0x7FFFFFFF))
         best = max(best, key)
     return np.int32(best ^ ((best >> 31) & 0x7FFFFFFF)).view(np.float32)
-
-
-@kernel
-def softmax(X: Any, factor: float, Y: Any) -> None:
-    """Compute Y[i] = exp(factor X[i]) over its sum; shape (n, width), float32, width above 0."""
-    scale = _F(factor)
-    for i in range(X.shape[0]):
-        x, y = X[i], Y[i]
-        most = highest(x) * scale
-        total = _F(0)
-        for j in range(y.shape[0]):
-            y[j] = exp(x[j] * scale - most)
-            total += y[j]
-        for j in range(y.shape[0]):
-            y[j] /= total
 
 
 @kernel

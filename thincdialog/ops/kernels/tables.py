@@ -6,8 +6,6 @@ row number is beyond the table.
 
 from typing import Any
 
-import numpy as np
-
 from .kernel import kernel
 
 
@@ -26,24 +24,3 @@ def sum_bags(table: Any, ids: Any, lengths: Any, Y: Any) -> bool:
                 y[j] += row[j]
         start += lengths[b]
     return True
-
-
-@kernel
-def split_bags(tokens: Any, lengths: Any, n_segments: int, ids: Any, sizes: Any) -> None:
-    """Sort the ids of each bag by segment, stably, and count the ids of each (bag, segment) in
-    ``sizes``, which must be zeros."""
-    start = 0
-    places = np.empty(n_segments, np.int64)
-    for b in range(lengths.shape[0]):
-        stop, first = start + lengths[b], b * n_segments
-        for t in range(start, stop):
-            sizes[first + min(tokens[t, 1], n_segments - 1)] += 1
-        place = start
-        for segment in range(n_segments):
-            places[segment] = place
-            place += sizes[first + segment]
-        for t in range(start, stop):
-            segment = min(tokens[t, 1], n_segments - 1)
-            ids[places[segment]] = tokens[t, 0]
-            places[segment] += 1
-        start = stop

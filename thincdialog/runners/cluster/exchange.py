@@ -6,7 +6,8 @@ import threading
 import time
 from typing import Any, List, Mapping, Sequence, Union
 
-from ...optimizers.row_sparse import Rows, Segment
+from ...ops.table_gradient import Rows
+from ...optimizers.row_sparse import Segment
 from ...optimizers.state import ARRAYS
 from ..shared_arrays import Arrays, Layout
 from .shard import Gradient, Piece, n_blocks_of

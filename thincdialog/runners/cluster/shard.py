@@ -5,10 +5,10 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Sequence
 
 import numpy
 
-from ...models.gradient_sum import added_rows
 from ...ops.alignment import address
+from ...ops.table_gradient import Rows, merged_rows
 from ...optimizers.adam import thincs_step
-from ...optimizers.row_sparse import Rows, RowSparseOptimizer, Segment
+from ...optimizers.row_sparse import RowSparseOptimizer, Segment
 from ...optimizers.state import ARRAYS, KEY, Key, restore_optimizer
 from .slots import additions
 
@@ -165,7 +165,7 @@ class Shard:
             now = piece.rows_among(rows)
             own.append((rows[now] - piece.first_row, values[now]))
         for left, right in additions(len(own)):
-            own[left] = added_rows(self.ops, own[left], own[right])
+            own[left] = merged_rows(self.ops, (own[left], own[right]))
         rows, values = own[0]
         self._rows[piece.table] = (rows, values)
         if not self._is_sparse:
