@@ -82,15 +82,6 @@ def test_fast_ops_far_numbers_and_nan(name):
     assert np.isnan(getattr(FAST, name)(X)[2])
 
 
-@pytest.mark.parametrize("shape", [(0, 4), (1, 1), (5, 7), (2, 3, 4), (33, 130)], ids=str)
-@pytest.mark.parametrize("temperature", [1.0, 0.3])
-def test_fast_ops_backprop_softmax(shape, temperature):
-    Y = STOCK.softmax(floats(shape, scale=9))
-    check("backprop_softmax", Y, floats(shape, 1), temperature=temperature)
-    # Another axis, and arrays that are not contiguous.
-    check("backprop_softmax", Y.T, floats(shape, 1).T, axis=0)
-
-
 @pytest.mark.parametrize("width", [0, 1, 17])
 @pytest.mark.parametrize("lengths", LENGTHS, ids=str)
 def test_fast_ops_sequences(lengths, width):

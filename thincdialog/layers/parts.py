@@ -1,6 +1,8 @@
 """A layer for inputs of several parts, each with its own layer."""
 
-from typing import Any, Callable, Optional, Tuple
+from functools import reduce
+from operator import add
+from typing import Any, Callable, Optional, Sequence, Tuple
 
 import numpy
 from thinc.api import Model
@@ -29,16 +31,29 @@ def Parts(*layers: Model) -> Model[InT, OutT]:
 
 def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Callable]:
     _check(model, X)
-    outputs, backprops = zip(*(layer(part, is_train) for layer, part in zip(model.layers, X)))
-    Y = model.ops.xp.concatenate(outputs, axis=1)  # (n_examples, nO)
+    return join_outputs(model, X, is_train)
+
+
+def join_outputs(
+    model: Model, inputs: Sequence[Any], is_train: bool, *, is_sum: bool = False
+) -> Tuple[OutT, Callable[[OutT], InT]]:
+    """Apply each layer of a model to its own input, and join the outputs.
+
+    inputs (Sequence[Any]): One for each layer.
+    is_sum (bool): Add the outputs, instead of putting them side by side.
+    RETURNS (Tuple[Floats2d, Callable]): Y, shape (n_examples, nO); and the function that maps the
+        gradient of Y to those of the inputs.
+    """
+    ops: Any = model.ops
+    # (n_examples, nO of the layer)
+    outputs, backprops = zip(*(layer(X, is_train) for layer, X in zip(model.layers, inputs)))
     ends = numpy.cumsum([output.shape[1] for output in outputs]).tolist()
 
     def backprop(dY: OutT) -> InT:
-        parts = model.ops.xp.split(dY, ends[:-1], axis=1)  # (n_examples, width) each
-        parts = map(model.ops.as_contig, parts)
-        return tuple(backprop_part(part) for backprop_part, part in zip(backprops, parts))
+        parts = [dY] * len(ends) if is_sum else ops.xp.split(dY, ends[:-1], axis=1)
+        return tuple(back(ops.as_contig(part)) for back, part in zip(backprops, parts))
 
-    return Y, backprop
+    return reduce(add, outputs) if is_sum else ops.xp.concatenate(outputs, axis=1), backprop
 
 
 def init(model: Model[InT, OutT], X: Optional[InT] = None, Y: Optional[OutT] = None) -> None:

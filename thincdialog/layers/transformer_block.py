@@ -59,8 +59,6 @@ def TransformerBlock(
 def forward(model: Model[InT, OutT], Xr: InT, is_train: bool) -> Tuple[OutT, Callable]:
     normalise, attention, drop, net = model.layers
     X, lengths = cast(Floats2d, Xr.dataXd), Xr.lengths
-    if not X.shape[0]:
-        return Xr, lambda dYr: dYr
     normal, backprop_normalise = normalise(X, is_train)  # (n_tokens, nO), like all arrays below
     attended, backprop_attention = attention(Ragged(normal, lengths), is_train)
     dropped, backprop_drop = drop(attended.dataXd, is_train)

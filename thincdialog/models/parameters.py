@@ -132,14 +132,9 @@ class FlatParameters:
     def gradients(self) -> Floats1d:
         """All gradients. You may read and change them (in tables, only the rows that have a
         gradient) until the next backward pass."""
-        self.write_rows()
-        return self._gradients
-
-    def write_rows(self) -> None:
-        """Write the rows of the tables' gradients to the vector, and free the memory of the
-        rows."""
         for table in self._tables:
             table.write()
+        return self._gradients
 
     def _bind(self, nodes: List[Model]) -> None:
         """Make the nodes' parameters and gradients views of the vectors."""

@@ -86,7 +86,4 @@ def init(model: Model[InT, OutT], X: Optional[InT] = None, Y: Optional[Any] = No
     first.initialize(X=X)
     if first.has_dim("nO"):
         model.set_dim("nO", first.get_dim("nO"))
-    if X is None:
-        second.initialize()
-    else:
-        second.initialize(X=(*X, np.zeros((1, 2), dtype="i")))
+    second.initialize(X=None if X is None else (*X, np.zeros((1, 2), dtype="i")))

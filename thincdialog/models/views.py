@@ -1,14 +1,12 @@
 """A model that combines layers over the ids of different tokenizers."""
 
-from functools import reduce
-from operator import add
-from typing import Any, Callable, Dict, Literal, Optional, Tuple, cast
+from typing import Any, Callable, Dict, Literal, Optional, Tuple
 
-import numpy
 from thinc.api import Model
 from thinc.types import Floats2d, Ragged
 
 from ..data.special_tokens import N_SPECIAL
+from ..layers.parts import join_outputs
 from ..ops.bags import kept_tokens
 from ..ops.devices import host_tokens, no_gradient
 from ..registry import registry
@@ -40,19 +38,14 @@ def Views(views: Dict[str, Model], join: Literal["add", "concatenate"] = "add") 
 
 def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Callable]:
     inputs = [tokens_of(ids, X) for ids in model.attrs["views"].values()]
-    # (n_examples, nO of the layer)
-    outputs, backprops = zip(*(layer(x, is_train) for layer, x in zip(model.layers, inputs)))
     is_sum = model.attrs["join"] == "add"
-    joined: Any = reduce(add, outputs) if is_sum else model.ops.xp.concatenate(outputs, axis=1)
-    ends = numpy.cumsum([output.shape[1] for output in outputs]).tolist()
+    Y, backprop_layers = join_outputs(model, inputs, is_train, is_sum=is_sum)
 
     def backprop(dY: OutT) -> InT:
-        parts = [dY] * len(ends) if is_sum else model.ops.xp.split(dY, ends[:-1], axis=1)
-        for backprop_layer, part in zip(backprops, parts):
-            backprop_layer(model.ops.as_contig(part))
+        backprop_layers(dY)
         return no_gradient(X)
 
-    return cast(OutT, joined), backprop
+    return Y, backprop
 
 
 def init(model: Model[InT, OutT], X: Optional[InT] = None, Y: Optional[OutT] = None) -> None:

@@ -127,7 +127,9 @@ def attend(
     factor = numpy.float32(head**-0.5 if scale is None else scale)
     if isinstance(ops, DialogCupyOps):
         return _attend_on_device(ops, (Q, K, V), spans, n_heads, factor)
-    forward = _attend_compiled if isinstance(ops, DialogFastOps) else _attend_plainly
+    is_compiled = isinstance(ops, DialogFastOps)
+    forward = _attend_compiled if is_compiled else _attend_plainly
+    backprop_softmax = _backprop_softmax_compiled if is_compiled else ops.backprop_softmax
     Y, prepared = forward(ops, (Q, K, V), spans, n_heads, factor, is_train)
 
     def backprop(dY: Floats2d) -> Gradients:
@@ -141,7 +143,7 @@ def attend(
                 _by_head(X[at], n_heads) for X, at in ((Q, queries), (K, keys), (dY, queries))
             )
             v = k if V is K else _by_head(V[keys], n_heads)
-            dS = ops.backprop_softmax(P, matmul(dy, v.transpose(0, 1, 3, 2)))  # shape as P
+            dS = backprop_softmax(P, matmul(dy, v.transpose(0, 1, 3, 2)))  # shape as P
             dS *= factor
             dQ[queries] = _side_by_side(matmul(dS, k))
             dK[keys] = _side_by_side(matmul(dS.transpose(0, 1, 3, 2), q))
@@ -186,6 +188,13 @@ def _attend_compiled(
         shape = (len(some), n_heads, queries.shape[1], keys.shape[1])
         groups.append((queries, keys, P.reshape(shape)))
     return Y, groups
+
+
+def _backprop_softmax_compiled(P: Any, dP: Any) -> Any:
+    dS = numpy.empty_like(P)
+    rows = (each.reshape((-1, P.shape[3])) for each in (P, dP, dS))
+    load_kernels("rows").backprop_softmax(*rows)
+    return dS
 
 
 def _flat(X: Any) -> Tuple[Any, int, int]:

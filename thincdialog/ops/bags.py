@@ -14,7 +14,7 @@ from thinc.util import is_numpy_array
 from .compiled import load_kernels
 from .devices import HostInts, on_host, upload
 from .dialog_cupy_ops import starts_of
-from .dialog_fast_ops import DialogFastOps, beyond
+from .dialog_fast_ops import DialogFastOps
 from .gpu import kernels
 
 # Number of ids in a block: 1,024 rows of 256 floats are 1 MB, a core's second-level cache.
@@ -40,7 +40,7 @@ def sum_bags(
     if isinstance(ops, DialogFastOps):
         rows = numpy.ascontiguousarray(table, dtype="f")
         if not load_kernels("tables").sum_bags(rows, _ints(ids), _ints(lengths), Y):
-            raise beyond(table)
+            raise IndexError(f"row numbers must be from 0 to {table.shape[0] - 1}")
     else:
         for bags, part in _blocks(lengths):
             if part.stop > part.start:

@@ -9,7 +9,7 @@ from thinc.types import Floats2d, Floats3d, Ints1d
 from .compiled import load_kernels
 from .devices import on_host, upload
 from .dialog_cupy_ops import DialogCupyOps, starts_of
-from .dialog_fast_ops import is_compiled
+from .dialog_fast_ops import DialogFastOps
 from .gpu import kernels
 
 # The gradients of X, W, U and b.
@@ -57,7 +57,7 @@ def bilstm(
     # n_steps numbers; 2 times (n_rows,); (n_rows - n_sequences,)
     sizes, orders, previous = _steps(lengths)
     # The compiled kernel runs all steps in one call, but its products are never exact.
-    is_one_call = is_compiled(ops) and not ops.has_exact_products  # type: ignore[attr-defined]
+    is_one_call = isinstance(ops, DialogFastOps) and not ops.has_exact_products
     half: Any = ops.xp.float32(1) if is_one_call else _halves(ops, nH)
     G = ops.alloc3f(2, X.shape[0], 4 * nH)  # (2, n_rows, 4 * nH), in the order of steps
     for side, order in enumerate(orders):

@@ -49,13 +49,6 @@ class DialogFastOps(DialogNumpyOps):
         # Not ``dot``, as in NumpyOps: it first fills the result with zeros while it holds the GIL.
         return numpy.matmul(x.T if trans1 else x, y.T if trans2 else y, out=out)
 
-    def backprop_softmax(self, Y: Any, dY: Any, *, axis: int = -1, temperature: float = 1.0) -> Any:
-        if not (_has_rows(Y, axis) and are_alike(Y, dY)):
-            return super().backprop_softmax(Y, dY, axis=axis, temperature=temperature)
-        dX = numpy.empty_like(Y)
-        load_kernels("rows").backprop_softmax(_rows(Y), _rows(dY), 1.0 / temperature, _rows(dX))
-        return dX
-
     def maxout(self, X: Any) -> Tuple[Any, Any]:
         if not (are_plain(X, ndim=3) and X.shape[2]):
             return super().maxout(X)
@@ -93,14 +86,5 @@ def is_compiled(ops: Any) -> bool:
     return isinstance(ops, DialogFastOps)
 
 
-def _has_rows(X: Any, axis: int) -> bool:
-    return are_plain(X) and X.ndim > 0 and axis in (-1, X.ndim - 1) and X.shape[-1] > 0
-
-
 def _rows(X: Any) -> Any:
     return X.reshape((-1, X.shape[-1]))
-
-
-def beyond(table: Any) -> IndexError:
-    """Return the error for a row number that the table does not have."""
-    return IndexError(f"row numbers must be from 0 to {table.shape[0] - 1}")

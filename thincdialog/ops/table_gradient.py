@@ -129,17 +129,5 @@ def add_rows(layer: Model, param: str, rows: Ints1d, values: Floats2d) -> None:
     """
     if not layer.has_grad(param):
         layer.set_grad(param, layer.ops.xp.zeros_like(layer.get_param(param)))
-    add_to_rows(layer.ops, layer.get_grad(param), rows, values)
-
-
-def add_to_rows(ops: Ops, array: Any, rows: Any, values: Any) -> None:
-    """Add values to rows of an array, in place.
-
-    rows (Ints1d): Distinct row numbers, shape (n,), on the host.
-    values (Floats2d): Shape (n, width).
-    """
-    if ops.xp is numpy:
-        ops.scatter_add(array, rows, values)
-    else:
-        (index,) = upload(ops, rows)
-        array[index] += values
+    (at,) = upload(layer.ops, rows)
+    layer.get_grad(param)[at] += values

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Sequence, Tuple
 
 import numpy
+from thinc.compat import cupy
 
 # Threads in a block; largest number of blocks unless a kernel defines its own.
 _THREADS, _BLOCKS = 128, 256
@@ -25,8 +26,6 @@ def source(file: str = "kernels") -> str:
 
 @lru_cache(maxsize=None)
 def _kernel(name: str, head: int) -> Any:
-    import cupy
-
     if head:
         return cupy.RawKernel(source("attention"), name, options=(f"-DHEAD={head}",))
     return cupy.RawKernel(source(), name)
@@ -36,14 +35,10 @@ def _kernel(name: str, head: int) -> Any:
 def _turns(device: int, stream: int) -> Any:
     """Return a counter for the blocks of a kernel, which finds the last block; 0 between
     kernels."""
-    import cupy
-
     return cupy.zeros((1,), dtype="u4")
 
 
 def _own_turns() -> Any:
-    import cupy
-
     return _turns(cupy.cuda.runtime.getDevice(), cupy.cuda.get_current_stream().ptr)
 
 
@@ -60,8 +55,6 @@ def _int(number: int) -> Any:
 
 
 def _contiguous(array: Any, dtype: str) -> Any:
-    import cupy
-
     return cupy.ascontiguousarray(array, dtype=dtype)
 
 
@@ -70,8 +63,6 @@ def _floats(array: Any) -> Any:
 
 
 def _empty(shape: Any, dtype: str = "f") -> Any:
-    import cupy
-
     return cupy.empty(shape, dtype=dtype)
 
 
@@ -182,15 +173,11 @@ def _of_gates(nH: int) -> int:
 def bounds(ranges: Sequence[Tuple[int, int]]) -> Any:
     """Return the begin and end of ranges of an array, on the device, where they are cached; int64,
     shape (n_ranges, 2)."""
-    import cupy
-
     return _bounds(cupy.cuda.runtime.getDevice(), tuple(ranges))
 
 
 @lru_cache(maxsize=64)
 def _bounds(device: int, ranges: Tuple[Tuple[int, int], ...]) -> Any:
-    import cupy
-
     return cupy.asarray(numpy.array(ranges, dtype="i8").reshape(-1, 2))
 
 

@@ -1,4 +1,4 @@
-"""Softmax, maxout, and rows scaled to length 1 or to mean 0 and variance 1."""
+"""The gradient of softmax, maxout, and rows scaled to length 1 or to mean 0 and variance 1."""
 
 import math
 from typing import Any
@@ -25,16 +25,15 @@ def highest(x: Any) -> Any:
 
 
 @kernel
-def backprop_softmax(Y: Any, dY: Any, factor: float, dX: Any) -> None:
-    """Compute dX = factor y (dy - sum of y dy)."""
-    scale = _F(factor)
+def backprop_softmax(Y: Any, dY: Any, dX: Any) -> None:
+    """Compute dX = y (dy - sum of y dy)."""
     for i in range(Y.shape[0]):
         y, dy, dx = Y[i], dY[i], dX[i]
         total = _F(0)
         for j in range(y.shape[0]):
             total += y[j] * dy[j]
         for j in range(y.shape[0]):
-            dx[j] = scale * y[j] * (dy[j] - total)
+            dx[j] = y[j] * (dy[j] - total)
 
 
 @kernel
