@@ -13,11 +13,9 @@ from ..ops.alignment import address
 from ..ops.compiled import load_kernels
 from ..ops.dialog_fast_ops import is_compiled
 from ..ops.gpu import kernels
-from .adam import thincs_step
+from .adam import BLOCK_FLOATS, thincs_step
 from .state import Key
 
-# Number of floats in a block, so that all arrays of a step fit into a core's cache.
-_BLOCK_FLOATS = 32768
 _FIRST_ROW: Any = numpy.zeros(1, dtype="int64")
 
 
@@ -61,7 +59,7 @@ class Segment(NamedTuple):
     def blocks(self, gradient: Any) -> Iterator[slice]:
         """Yield slices of the gradient: cache-sized blocks on the CPU, a single block on a GPU."""
         n = gradient.shape[0]
-        size = _BLOCK_FLOATS if self.rows is None else max(1, _BLOCK_FLOATS // self.width)
+        size = BLOCK_FLOATS if self.rows is None else max(1, BLOCK_FLOATS // self.width)
         if not is_numpy_array(gradient):
             size = max(1, n)
         for start in range(0, n, size):
@@ -165,14 +163,13 @@ class RowSparseOptimizer(Optimizer):
         arrays: List[Any] = [values, *self.state_arrays(key, values)]
         self.nr_update[key] += 1
         n_updates = self.nr_update[key]
-        has_kernels = is_compiled(ops)
         is_one_kernel = not isinstance(scale, float) and self._has_kernel()
         if is_one_kernel:
             self._step_of_kernel(arrays, gradients, parts, scale, n_updates)
         for part in () if is_one_kernel else parts:
             views, gradient = [part.view(array) for array in arrays], part.gradient(gradients)
             # The kernels support decay of the weights, not of the gradient.
-            if has_kernels and (self.L2_is_weight_decay or not self.L2):
+            if is_compiled(ops) and (self.L2_is_weight_decay or not self.L2):
                 self._step_compiled(views, gradient, part.rows, scale, n_updates)
                 continue
             rows = None if part.rows is None else part.rows_on(values)
@@ -180,7 +177,11 @@ class RowSparseOptimizer(Optimizer):
                 index = now if rows is None else rows[now]
                 self._step(views, index, gradient[now], scale, n_updates)
         if self.averages is not None and n_updates % self.average_every == 0:
-            self._update_averages(key, values, n_updates, has_kernels)
+            if key in self.averages:
+                share = _share_of_newest(n_updates, self.average_every)
+                _move_average(self.averages[key], values, share, ops)
+            else:
+                self.averages[key] = values.copy()
 
     def _step(
         self,
@@ -256,19 +257,6 @@ class RowSparseOptimizer(Optimizer):
             return 1.0
         return self.grad_clip / norm
 
-    def _update_averages(
-        self, key: Key, values: Floats1d, n_updates: int, has_kernels: bool
-    ) -> None:
-        assert self.averages is not None
-        if key not in self.averages:
-            self.averages[key] = values.copy()
-            return
-        share = _share_of_newest(n_updates, self.average_every)
-        if has_kernels:
-            load_kernels("steps").move_average(self.averages[key], values, share)
-        else:
-            _move_average(self.averages[key], values, share)
-
     def current_average(self, key: Key, values: Floats1d) -> Any:
         """Return the moving average, including the steps since it was last updated. The stored
         average does not change, so that reading it does not affect later steps.
@@ -295,7 +283,10 @@ def _share_of_newest(n_updates: int, n_since: int) -> float:
     return float(1 - min((1.0 + n_updates) / (10.0 + n_updates), 0.9999) ** n_since)
 
 
-def _move_average(average: Any, values: Any, share: float) -> None:
+def _move_average(average: Any, values: Any, share: float, ops: Optional[Ops] = None) -> None:
+    if is_compiled(ops):
+        load_kernels("steps").move_average(average, values, share)
+        return
     part = numpy.float32(share)
     for now in Segment(0, values.shape[0]).blocks(values):
         average[now] += part * (values[now] - average[now])
