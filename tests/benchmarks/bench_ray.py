@@ -247,7 +247,7 @@ class Exchanging(SyncWorker):
             if isinstance(optimizer, LazyAdam):
                 optimizer.update_parts(KEY, weights, gradient, whole, ops=ops)
             else:
-                thincs_step(optimizer, KEY, weights, gradient)
+                thincs_step(optimizer, KEY, weights, gradient, ops)
             found.append(1e3 * (time.perf_counter() - began))
         return found
 

@@ -13,10 +13,8 @@ from ..ops.alignment import address
 from ..ops.compiled import load_kernels
 from ..ops.dialog_fast_ops import is_compiled
 from ..ops.gpu import kernels
-from .adam import BLOCK_FLOATS, thincs_step
+from .adam import BLOCK_FLOATS, FIRST_ROW, thincs_step
 from .state import Key
-
-_FIRST_ROW: Any = numpy.zeros(1, dtype="int64")
 
 
 class Segment(NamedTuple):
@@ -229,7 +227,7 @@ class RowSparseOptimizer(Optimizer):
         self, views: List[Any], dW: Any, rows: Optional[Ints1d], scale: float, n_updates: int
     ) -> None:
         if rows is None:  # One row that holds the whole range.
-            views, dW, rows = [each[None] for each in views], dW[None], _FIRST_ROW
+            views, dW, rows = [each[None] for each in views], dW[None], FIRST_ROW
         (W, *arrays), step = views, getattr(load_kernels("steps"), self.kernel)
         settings = (*self.kernel_settings(scale, n_updates), self.learn_rate * self.L2)
         step(W, dW, *arrays, rows, tuple(map(float, settings)))
@@ -338,7 +336,7 @@ def clipped_step(
         optimizer.update_parts(key, values, gradients, parts, scale=factor, ops=ops)
         return norm
     if is_on_host:
-        stepped = thincs_step(optimizer, key, values, gradients, scale)
+        stepped = thincs_step(optimizer, key, values, gradients, ops, scale)
     else:
         gradients[:] = scaled_on_device(get_array_module(gradients), gradients, factor)
         stepped, _ = optimizer(key, values, gradients)

@@ -5,9 +5,9 @@ from collections import defaultdict
 from typing import Any, Dict, Mapping
 
 import numpy
-from thinc.api import Optimizer
+from thinc.api import Ops, Optimizer
 
-from .adam import SharedAdam
+from .adam import AdamByOps
 from .lazy_adam import LazyAdam
 from .row_sparse import Key, RowSparseOptimizer
 from .scored_schedules import restore_schedules
@@ -62,17 +62,18 @@ def why_not_shared(optimizer: Any) -> str:
     return "is RAdam, whose steps are wrong if several workers make them" * optimizer.use_radam
 
 
-def for_a_worker(optimizer: Optimizer) -> Optimizer:
+def for_a_worker(optimizer: Optimizer, ops: Ops) -> Optimizer:
     """Return an optimizer that changes the same arrays, and gets its settings for each step
     (``set_step``), because it has no schedules.
 
     optimizer (Optimizer): An optimizer that ``has_known_steps``.
+    ops (Ops): Ops of the model, on the CPU.
     """
     if isinstance(optimizer, RowSparseOptimizer):
         twin: Any = copy.copy(optimizer)
         twin.is_shared = True
     else:
-        twin = SharedAdam(optimizer)
+        twin = AdamByOps(optimizer, ops, is_shared=True)
     twin.schedules = {}
     twin.nr_update = defaultdict(int)
     twin.last_seen = defaultdict(int)

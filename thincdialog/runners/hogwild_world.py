@@ -5,6 +5,8 @@ from functools import cached_property, partial
 from queue import Empty, SimpleQueue
 from typing import Any, Callable, Deque, Dict, List, Optional, Sequence, Set, cast
 
+from thinc.api import get_current_ops
+
 from ..errors import ProtocolError
 from ..loader.cores import n_cores
 from ..metrics import Metric, merge_reports
@@ -105,7 +107,7 @@ class HogwildWorld(World):
         if agent.learns and teacher.training:
             _check_optimizer(optimizer)
             lay_out_state(optimizer, KEY, cast(Learner, agent).weights)
-            twins = [for_a_worker(optimizer) for _ in twins]
+            twins = [for_a_worker(optimizer, get_current_ops()) for _ in twins]
         self._workers = [
             _ReleasedWorker(make_world, share, agent, twin)
             for share, twin in zip(teacher.shares(n_workers), twins)

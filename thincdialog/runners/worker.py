@@ -100,7 +100,7 @@ class Worker(ShareWorker):
         numbers: StepNumbers,
     ):
         self.experiment, self.numbers = experiment, numbers
-        optimizer = for_a_worker(experiment.optimizer)
+        optimizer = for_a_worker(experiment.optimizer, experiment.ops)
         super().__init__(experiment.make_world, share, experiment.learner, optimizer)
         schedules = build_block(experiment.checked, "training.optimizer")
         self.settings = StepSettings(schedules, settings)

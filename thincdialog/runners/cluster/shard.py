@@ -219,7 +219,7 @@ class Shard:
         optimizer = self.optimizer
         limit, optimizer.grad_clip = optimizer.grad_clip, 0.0
         try:
-            stepped = thincs_step(optimizer, key, values, gradient, scale)
+            stepped = thincs_step(optimizer, key, values, gradient, self.ops, scale)
         finally:
             optimizer.grad_clip = limit
         if address(stepped) != address(values):
