@@ -19,6 +19,11 @@ from thincdialog.runners.cluster.ray_cluster import is_place, see_that_it_answer
 from thincdialog.runs.run_log import read_log
 
 pytestmark = pytest.mark.xdist_group("ray")
+# By default, Ray's processes look for a server that is gone for a whole minute.
+BRIEFLY = {
+    "RAY_gcs_rpc_server_reconnect_timeout_s": "5",
+    "RAY_gcs_server_request_timeout_seconds": "10",
+}
 NODES = """
 import io, os, sys, tempfile
 import ray
@@ -200,7 +205,7 @@ def test_ray_cluster_a_signal_as_it_starts_leaves_no_process(
     process = start(
         tmp_path,
         *["train", "my.cfg", "-o", "run", "--runner.num_cpus", "2"],
-        env={**ray_environment, name: value, "TMPDIR": str(temporary)},
+        env={**ray_environment, **BRIEFLY, name: value, "TMPDIR": str(temporary)},
         start_new_session=True,
     )
     while not any(re.search(begun, line) for _, line in of_ray(mark)):
@@ -241,13 +246,7 @@ def test_ray_cluster_a_signal_leaves_nothing_and_the_run_can_resume(
     process = start(
         tmp_path,
         *["train", "my.cfg", "-o", "run", "--runner.num_cpus", "2", steps, "1000000", *options],
-        env={
-            **ray_environment,
-            name: value,
-            "TMPDIR": str(temporary),
-            # By default, nodes look for a server that is gone for a whole minute.
-            "RAY_gcs_rpc_server_reconnect_timeout_s": "5",
-        },
+        env={**ray_environment, **BRIEFLY, name: value, "TMPDIR": str(temporary)},
         start_new_session=True,
     )
     while not list((tmp_path / "run").glob("checkpoint-*5*")):
@@ -256,7 +255,7 @@ def test_ray_cluster_a_signal_leaves_nothing_and_the_run_can_resume(
     # In a terminal, Ctrl-C goes to all processes.
     os.killpg(process.pid, number) if number == signal.SIGINT else process.send_signal(number)
     process.wait(timeout=60)
-    # Agents of Ray may look for its server for a minute, and keep the pipes open until they end.
+    # Agents of Ray may look for its server, and keep the pipes open until they end.
     until = time.monotonic() + 150
     while of_ray(mark) and time.monotonic() < until:
         time.sleep(0.2)
