@@ -39,7 +39,7 @@ from thincdialog.layers.token_embed import TokenEmbed
 from thincdialog.models.bi_encoder import BiEncoder
 from thincdialog.models.bilstm_encoder import BiLSTMEncoder
 from thincdialog.ops.choice import get_dialog_ops, using_ops
-from thincdialog.runners.step import one_step
+from thincdialog.runners.alone import one_step
 from thincdialog.teachers import IterableTeacher
 from thincdialog.worlds.batch_world import BatchWorld
 

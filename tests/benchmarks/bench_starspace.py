@@ -32,7 +32,7 @@ from thincdialog.ops.choice import get_dialog_ops, using_ops
 from thincdialog.ops.rows_apart import RowsApart
 from thincdialog.optimizers.sparse_sgd import SparseSGD
 from thincdialog.registry import registry
-from thincdialog.runners.step import gather, one_step
+from thincdialog.runners.alone import gather, one_step
 from thincdialog.teachers.teacher import Teacher
 from thincdialog.worlds import BatchWorld
 

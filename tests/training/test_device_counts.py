@@ -17,7 +17,7 @@ from thincdialog.metrics.f1 import F1
 from thincdialog.runners.alone import Alone
 from thincdialog.teachers import scores
 from thincdialog.training.experiment import Experiment
-from thincdialog.training.log_rows import LogRows
+from thincdialog.training.progress import LogRows
 
 pytestmark = pytest.mark.gpu
 ENCODER = "agent.model.encoder"

@@ -12,13 +12,13 @@ from ..config import ConfigLike
 from ..errors import DataError
 from ..evaluation.evaluate_agent import evaluate_agent
 from ..ops.device_memory import held_bytes
-from ..runners.step import gather, one_step
+from ..runners.alone import gather, one_step
 from ..runs.output_folder import check_contents, check_output
 from ..runs.train import TrainingRun, measure_baselines
 from ..teachers import Teacher
 from ..training.experiment import CodeLike, Experiment, Overrides
-from ..training.progress import TrainingLimits
 from ..training.selection import Selection
+from ..training.triggers import TrainingLimits
 
 # Minimum number of examples of each task to evaluate.
 LEAST_EVALUATED = 64

@@ -6,7 +6,7 @@ from typing import Any, Iterator, Optional, TextIO, cast
 
 from ..config import ConfigLike
 from ..errors import ConfigError, Problem
-from ..runners.step import gather
+from ..runners.alone import gather
 from ..teachers import Teacher
 from ..training.experiment import CodeLike, Experiment, Overrides
 from ..training.loop import nothing_learned

@@ -15,8 +15,8 @@ from ..protocol import Agent, Learner, StepReport
 from ..teachers import Teacher
 from ..training.experiment import Experiment
 from ..worlds import WorldFactory
+from .alone import one_step
 from .stale_steps import stale_settings
-from .step import one_step
 from .step_numbers import StepNumbers
 
 # How long a worker collects the reports of its steps before sending them. Sending a report after

@@ -5,7 +5,7 @@ from collections import Counter
 from contextlib import ExitStack, closing
 from functools import partial
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Mapping, Optional, Set, TextIO, Union
+from typing import Any, Callable, Dict, Mapping, Optional, Set, TextIO, Union
 
 from ..batchers import Fixed
 from ..config import ConfigLike
@@ -25,7 +25,8 @@ from ..training.experiment import CodeLike, Experiment, Overrides
 from ..training.interruption import Interrupted, Interruption
 from ..training.loop import TrainingLoop
 from ..training.problems import check_training
-from ..training.progress import Position, TrainingLimits
+from ..training.progress import Position
+from ..training.triggers import LIMITS, TrainingLimits
 from ..worlds import BatchWorld
 from .model_card import write_card
 from .output_folder import check_output, check_start, taken_back
@@ -158,7 +159,11 @@ class TrainingRun:
             experiment.initialize(self.teacher, self.stderr)
         experiment.use_tokens(self.stderr)
         teachers = [self.teacher, *held_out.values()]
-        self._read(teachers)
+        # Read all data that is kept in memory, so that errors in it are found before training.
+        sizes = [teacher.n_examples for teacher in teachers]
+        if sizes[-1] is None and experiment.has_split("test"):
+            text = "is a stream, which is read only after training;"
+            self.note(f"test {text} to check it now, run `debug data`.")
         experiment.encode_ahead(teachers, self.stderr)
         for name, task in experiment.tasks.items():
             for split in task.splits:
@@ -216,17 +221,6 @@ class TrainingRun:
                 self._noted.add(shown)
                 self.note(f"{split}: the metric {shown} is nan.")
 
-    def _read(self, teachers: List[Teacher]) -> None:
-        """Read all data that is kept in memory, including the test data, so that errors in it are
-        found before training. Streams are not read.
-
-        RAISES (DataError): If data cannot be read.
-        """
-        is_held = [teacher.n_examples is not None for teacher in teachers]
-        if not is_held[-1] and self.experiment.has_split("test"):
-            text = "is a stream, which is read only after training;"
-            self.note(f"test {text} to check it now, run `debug data`.")
-
     def _learn(
         self, dev: Optional[Teacher], state: Optional[Dict[str, Any]], stack: ExitStack
     ) -> Result:
@@ -272,7 +266,7 @@ class TrainingRun:
             self.note(f"{text} [agent] max_context and truncated; see debug data.")
         limit = reason.partition(" ")[0]
         is_best = dev is not None and loop.selection.step == loop.position.step
-        if is_best and limit in TrainingLimits.settings:
+        if is_best and limit in LIMITS:
             text = f"{training['score']} on dev was still improving at the end. To continue, set"
             how = " with --resume" if self.folder else ""
             self.note(f"{text} [training] {limit} = {2 * training[limit]}{how}.")

@@ -114,16 +114,8 @@ class Experiment:
         n_ranked = max([RANKED, *(metric.n_ranked for metric in self.evaluation["metrics"])])
         for agent in (self.agent, *self.baselines.values()):
             agent.n_ranked = n_ranked
-        self.stores: Optional[Stores] = None
         preprocessing = preprocessing_of(checked, self.agent)
-        if root is not None:
-            settings = checked.interpolated["tasks"]
-            # The agent and the store must agree on which labels are errors.
-            outside = self.agent.ignore_bad_candidates or self.agent.has_label_sets
-            carry_out = self.readers.carry_out
-            self.stores = Stores(
-                Path(root), self.tasks, settings, self.code, outside, carry_out, preprocessing
-            )
+        self.stores = None if root is None else Stores(Path(root), self, preprocessing)
 
     @property
     def ops_name(self) -> str:

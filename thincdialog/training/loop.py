@@ -29,11 +29,11 @@ from ..teachers import Teacher
 from .experiment import Experiment
 from .interruption import Interrupted, Interruption
 from .keeper import Keeper
-from .log_rows import LogRows
-from .progress import Clock, Epochs, Every, Position, TrainingLimits
+from .progress import Clock, Epochs, LogRows, Position
 from .random_state import random_state, set_random_state
 from .runner import Runner
 from .selection import Selection
+from .triggers import Every, TrainingLimits
 
 UNITS = ("epochs", "steps", "seconds")
 

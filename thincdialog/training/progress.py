@@ -1,15 +1,22 @@
-"""The progress of training: its position, its limits, and the next evaluation."""
+"""The progress of training: its position, clock and epochs, and the sums for the log's rows."""
 
 import math
 import time
 from bisect import bisect_left
-from dataclasses import dataclass, replace
-from typing import Any, Callable, Dict, Mapping, Optional
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
+from ..metrics import AverageMetric
+from ..metrics.exact import ExactSum
+from ..ops.later import MOST_WAITING, Later, settle
+from ..protocol import StepReport
 from ..teachers import Teacher
 
 # The largest fraction of an epoch that counts as done before its end.
 ALMOST = 0.999
+# Prefix of the counts of steps by the age of their gradient, in versions of the weights.
+STALENESS = "staleness/"
 # Events after more steps than this are not foreseen.
 MOST_STEPS = 2**40
 
@@ -152,130 +159,138 @@ class Epochs:
         self._first_example, self.n_examples = state["first_example"], state["n_examples"]
 
 
-class TrainingLimits:
-    """End training by epochs, steps or seconds, whichever limit is reached first. 0 means no limit.
+class LogRows:
+    """Add up the reports of steps, and make the rows of the log.
 
-    min_steps (int): Minimum number of steps, before which epochs do not end training.
+    score_name (str): Name of the metric that is optimised.
     """
 
-    settings = ("max_epochs", "max_steps", "max_seconds", "min_steps")
+    def __init__(self, score_name: str):
+        self.score_name = score_name
+        self._examples = 0
+        self._seconds = 0.0
+        self._begin()
 
-    def __init__(self, epochs: float, steps: int, seconds: float, min_steps: int = 0):
-        self.epochs, self.steps, self.seconds = epochs, steps, seconds
-        self.min_steps = min_steps
+    def begin(self, position: Position, seconds: float) -> None:
+        """Begin a new row, and drop the reports counted so far."""
+        self._examples, self._seconds = position.examples, seconds
+        self._begin()
 
-    @classmethod
-    def of(cls, training: Mapping[str, Any]) -> "TrainingLimits":
-        """Return the limits of ``[training]``."""
-        return cls(*(training[name] for name in cls.settings))
+    def _begin(self) -> None:
+        # The sum does not depend on the order of the steps.
+        self._loss, self._weight = ExactSum(), 0
+        # Losses that are still on a device, with their weights; and norms, with None.
+        self._waiting: List[Tuple[Later, Optional[int]]] = []
+        self._unit = "examples"
+        self._counts: Counter = Counter()
 
-    def reached(self, position: Position, seconds: float) -> Optional[str]:
-        """Return the limit that is reached, as a phrase for the user, or None."""
-        if self.steps and position.step >= self.steps:
-            return f"max_steps = {self.steps} reached"
-        # The tolerance is for rounding errors in sums of fractions of epochs.
-        if self.epochs and position.epoch >= self.epochs - 1e-9:
-            if position.step == self.min_steps:
-                return f"min_steps = {self.min_steps} reached, after max_epochs = {self.epochs:g}"
-            if position.step > self.min_steps:
-                return f"max_epochs = {self.epochs:g} reached"
-        if self.seconds and seconds >= self.seconds:
-            return f"max_seconds = {self.seconds:g} reached"
-        return None
+    def count(self, report: StepReport) -> None:
+        """Add the report of a step."""
+        loss = report.loss
+        if isinstance(loss, Later):
+            self._waiting.append((loss, report.weight))
+            self._unit = report.unit
+        elif loss is not None:
+            self._loss.add(loss)
+            self._weight += report.weight
+            self._unit = report.unit
+        if isinstance(report.gradient_norm, Later):
+            self._waiting.append((report.gradient_norm, None))
+        self._counts.update(report.counts)
+        if len(self._waiting) >= MOST_WAITING:
+            self.settle()
 
-    def total_steps(self, steps_per_epoch: Optional[float]) -> Optional[int]:
-        """Return the number of steps until the end; None if it is not known."""
-        totals = [self.steps] if self.steps else []
-        if self.epochs and steps_per_epoch:
-            total = max(self.epochs * steps_per_epoch, self.min_steps)
-            totals += [math.ceil(total)] if math.isfinite(total) else []
-        return min(totals) if totals else None
+    def settle(self) -> None:
+        """Wait for numbers that are still on a device.
 
+        RAISES (TrainingError): If a number is not finite; the error names the first such step.
+        """
+        waiting, self._waiting = self._waiting, []
+        for value, (_, weight) in zip(settle([number for number, _ in waiting]), waiting):
+            if weight is not None:
+                self._loss.add(value)
+                self._weight += weight
 
-class Every:
-    """Decide when the next evaluation (or checkpoint) is due, by epochs, steps or seconds of
-    training. 0 disables a unit.
+    def mean_loss(self) -> Tuple[float, str]:
+        """Return the mean loss since the last row, without numbers that are still on a device, and
+        its unit: "example" or "token"."""
+        mean = float(self._loss) / self._weight if self._weight else math.nan
+        return mean, self._unit.removesuffix("s")
 
-    Steps and epochs are counted from the start, so that 0.5 means the middle and the end of every
-    epoch with any number of batches. Seconds are counted from the last evaluation.
+    def make(
+        self,
+        position: Position,
+        seconds: float,
+        report: Mapping[str, float],
+        is_best: bool,
+        **more: Any,
+    ) -> Dict[str, Any]:
+        """Return the row of an evaluation or of training only (see ``loggers/logger.py``), and
+        begin the next row.
 
-    least_steps (int): Minimum number of steps between evaluations by epochs. If ``epochs`` have
-        fewer steps, estimated at the last evaluation, the next evaluation is due after a multiple
-        of ``epochs``. The end of the first epoch, which may begin with large batches, is never
-        skipped.
-    """
+        position (Position): Progress of the training.
+        seconds (float): Seconds of training.
+        report (Mapping[str, float]): Scores on the dev data; empty without an evaluation.
+        is_best (bool): Whether the score is the best so far.
+        **more (Any): Further entries of the row.
+        """
+        self.settle()
+        examples, spent = position.examples - self._examples, seconds - self._seconds
+        counts = self._counts
 
-    def __init__(self, epochs: float, steps: int, seconds: float, least_steps: int = 0):
-        self.epochs, self.steps, self.seconds = epochs, steps, seconds
-        self.least_steps = least_steps
-        self._last = Position(step=-1)
-        self._last_seconds = 0.0
+        def rate(count: float) -> Optional[float]:
+            return count / spent if examples else None
 
-    @property
-    def step(self) -> int:
-        """Step of the last event; -1 before the first."""
-        return self._last.step
+        def share(part: int, whole: int) -> Optional[float]:
+            return AverageMetric(part, whole).value() if whole else None
 
-    @classmethod
-    def evaluation(cls, training: Mapping[str, Any]) -> "Every":
-        """Return the schedule of evaluations of ``[training]``. If the data is so small that
-        ``min_steps`` decides when training ends, there are at most MOST_EVALUATIONS after its first
-        epoch."""
-        units = ("epochs", "steps", "seconds")
-        epochs, steps, seconds = (training[f"eval_every_{unit}"] for unit in units)
-        return cls(epochs, steps, seconds, training["min_steps"] // MOST_EVALUATIONS)
-
-    def due(self, position: Position, seconds: float) -> bool:
-        """Return whether the event is due."""
-        last = self._last
-        return position.step > last.step and bool(
-            _passed(last.step, position.step, self.steps)
-            or _passed(last.epoch, position.epoch, self._epochs())
-            or (self.seconds and seconds - self._last_seconds >= self.seconds)
-        )
-
-    def next_second(self) -> float:
-        """Return the second of training at which the event is due; infinity if it does not depend
-        on seconds."""
-        return self._last_seconds + self.seconds if self.seconds else math.inf
-
-    def _epochs(self) -> float:
-        """Return the number of epochs between two events."""
-        # Computed from the last evaluation, not from the current step: batches differ in size, but
-        # the estimate must not change between two evaluations.
-        last = self._last
-        if not (self.epochs and self.least_steps and last.epoch and last.step):
-            return self.epochs
-        needed = self.least_steps * last.epoch / last.step  # Epochs.
-        times = math.ceil(min(needed / self.epochs, MOST_MULTIPLES) - 1e-9)
-        if last.epoch < ALMOST:
-            times = min(times, int(min(1 / self.epochs, MOST_MULTIPLES) + 1e-9))
-        return self.epochs * max(1, times)
-
-    def done(self, position: Position, seconds: float) -> None:
-        """Record that the event has taken place."""
-        self._last, self._last_seconds = replace(position), seconds
+        row = {
+            "step": position.step,
+            "epoch": position.epoch,
+            "examples": position.examples,
+            "loss_per_example": None,
+            "score_name": self.score_name,
+            "score": report.get(self.score_name),
+            "scores": dict(report),
+            "is_best": is_best,
+            "examples_per_second": rate(examples),
+            "tokens_per_second": rate(counts["tokens"]),
+            "padding_fraction": share(counts["cells"] - counts["tokens"], counts["cells"]),
+            "truncated_contexts": share(counts["truncated_contexts"], counts["contexts"]),
+            "seconds": seconds,
+            **more,
+        }
+        for name in ("ignored_examples", "dropped_gradients"):
+            if counts[name]:
+                row[name] = counts[name]
+        # Age of a gradient, in versions of the weights, to the number of steps with such gradients.
+        stale = {
+            name[len(STALENESS) :]: n for name, n in counts.items() if name.startswith(STALENESS)
+        }
+        if stale:
+            row["staleness"] = dict(sorted(stale.items(), key=lambda item: int(item[0])))
+        if self._weight:
+            loss = AverageMetric(self._loss, self._weight)
+            row[f"loss_per_{self.mean_loss()[1]}"] = loss.value()
+        self.begin(position, seconds)
+        return row
 
     def state(self) -> Dict[str, Any]:
-        """Return the time of the last event, as JSON values."""
-        return {"position": vars(self._last), "seconds": self._last_seconds}
+        """Return the state, as JSON values."""
+        self.settle()
+        return {
+            "examples": self._examples,
+            "seconds": self._seconds,
+            "loss": self._loss.state(),
+            "weight": self._weight,
+            "unit": self._unit,
+            "counts": dict(self._counts),
+        }
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restore a state from ``state``."""
-        self.done(Position(**state["position"]), state["seconds"])
-
-
-# Maximum number of evaluations by epochs before min_steps.
-MOST_EVALUATIONS = 20
-# Larger multiples cannot be distinguished from the next one in floating point.
-MOST_MULTIPLES = 1e15
-
-
-def _passed(before: float, now: float, every: float) -> bool:
-    """Return whether a multiple of ``every`` is greater than ``before`` and at most ``now``."""
-    if not every:
-        return False
-    if now / every > MOST_MULTIPLES:
-        return now > before
-    # The tolerance is for rounding errors in sums of fractions of epochs.
-    return int(now / every + 1e-9) > int(before / every + 1e-9)
+        self._examples, self._seconds = state["examples"], state["seconds"]
+        self._begin()
+        self._loss.restore(state["loss"])
+        self._weight, self._unit = state["weight"], state["unit"]
+        self._counts.update(state["counts"])

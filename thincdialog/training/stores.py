@@ -75,27 +75,20 @@ class Stores:
     """Build and open the stores of all tasks and splits of an experiment.
 
     root (Path): The folder of ``[loader] store``.
-    tasks (Dict[str, Teacher]): Task name to teacher.
-    settings (Dict[str, Any]): Task name to the settings of the task's section in the config.
-    code (List[str]): Files of code that define the functions of the config.
-    outside_labels (bool): Whether labels that are not among their candidates are allowed.
-    carry_out (CarryOut): Runs the tokenization, in this process or in workers.
+    experiment (Experiment): The experiment, with its tasks, agent, code and readers.
     preprocessing (Optional[Preprocessing]): Lets the agent observe examples before they are stored.
     """
 
-    def __init__(
-        self,
-        root: Path,
-        tasks: Dict[str, Teacher],
-        settings: Dict[str, Any],
-        code: List[str],
-        outside_labels: bool,
-        carry_out: CarryOut,
-        preprocessing: Optional[Preprocessing] = None,
-    ):
-        self.root, self.tasks, self.settings = root, tasks, settings
-        self.code, self.outside_labels, self.carry_out = code, outside_labels, carry_out
-        self.preprocessing = preprocessing
+    def __init__(self, root: Path, experiment: Any, preprocessing: Optional[Preprocessing] = None):
+        self.root, self.preprocessing = root, preprocessing
+        self.tasks: Dict[str, Teacher] = experiment.tasks
+        self.settings: Dict[str, Any] = experiment.checked.interpolated["tasks"]
+        self.code: List[str] = experiment.code
+        # Run the tokenization in this process or in readers.
+        self.carry_out: CarryOut = experiment.readers.carry_out
+        # The agent and the store must agree on which labels are errors.
+        agent = experiment.agent
+        self.outside_labels: bool = agent.ignore_bad_candidates or agent.has_label_sets
         self._opened: Dict[Tuple[str, str], MappedStore] = {}
 
     def folder(self, task: str, split: str) -> Path:

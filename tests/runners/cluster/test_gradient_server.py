@@ -48,7 +48,7 @@ class Run:
 
     def save(self):
         self.saved, told = self.server.snapshot()
-        self.told += told
+        self.told += [unit for _, unit in told]
 
     @property
     def n_told(self):

@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from typing import Any, Dict, List, Mapping, Optional
+from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 from ...config import build_block
 from ...errors import ConfigError, Problem
@@ -10,12 +10,12 @@ from ...optimizers.lazy_adam import LazyAdam
 from ...optimizers.shared_state import settings_of
 from ...protocol import StepReport
 from ...teachers import Teacher
-from ...training.log_rows import STALENESS
+from ...training.progress import STALENESS
 from ..shared_arrays import SharedMemory, private_arrays
 from ..stale_steps import describe_stale
 from .actor import WorkerActor
 from .async_worker import AsyncWorker
-from .gradient_server import GradientServer, UnitReport, async_layout
+from .gradient_server import GradientServer, LearnedUnit, async_layout
 from .ledger import Ledger
 from .pace import Pace
 from .ray_runner import RayRunner
@@ -50,7 +50,8 @@ class AsyncRunner(RayRunner):
         self.n_shares = n_shares(teacher, self.n_workers)
         self.busy: Dict[Any, int] = {}
         self.pace = Pace()
-        self._made: List[UnitReport] = []  # Reports of the last snapshots.
+        # Results of units in the last snapshots, and the numbers of their workers.
+        self._made: List[Tuple[int, LearnedUnit]] = []
         self._examples: Counter = Counter()  # By worker, since ``_reported_at``.
         self._heard = self._reported_at = time.monotonic()
         self._next_save, self._is_connected = 0.0, False
@@ -111,11 +112,8 @@ class AsyncRunner(RayRunner):
 
     def _come_back(self) -> None:
         """Wait until all calls of workers have ended, by a result or by a death."""
-        heard = time.monotonic()
-        while self.busy:
-            for ref in self.workers.look(self.busy, heard):
-                heard = time.monotonic()
-                del self.busy[ref]
+        for _ in self.workers.ended(self.busy):
+            pass
 
     def _ask(self, name: str, *given: Any) -> Any:
         """Call a method of the server, and return its result.
@@ -131,10 +129,8 @@ class AsyncRunner(RayRunner):
 
         RAISES (Died): If the server is gone.
         """
-        heard = time.monotonic()
-        while not self.workers.look({answer: 0}, heard):
-            pass
-        return self.workers.answer(answer, 0, is_server=True)
+        ((ref, number),) = self.workers.ended({answer: 0})
+        return self.workers.answer(ref, number, is_server=True)
 
     def _save(self) -> None:
         """Make a snapshot."""
@@ -225,19 +221,21 @@ class AsyncRunner(RayRunner):
     def _reports(self) -> List[StepReport]:
         """Return the reports of new steps, and update the status line."""
         made, self._made = self._made, []
-        self.see_held(each.gpu_bytes for each in made)
-        steps = [each for each in made if each.report.examples]
+        self.see_held(unit.gpu_bytes for _, unit in made)
+        steps: List[StepReport] = []
+        for worker, unit in made:
+            if unit.report is not None and unit.report.examples:
+                steps.append(unit.report)
+                self._examples[worker] += unit.report.examples
         self._follow(len(steps))
-        for each in steps:
-            self._examples[each.worker] += each.report.examples
         now = time.monotonic()
         since = now - self._reported_at
         if steps and self.workers is not None and since > TAKE_SECONDS:
             rates = [self._examples[n] / since for n in range(len(self.workers.actors))]
-            ages = [name for name in steps[-1].report.counts if name.startswith(STALENESS)]
+            ages = [name for name in steps[-1].counts if name.startswith(STALENESS)]
             self.tell(rates, *(f"staleness {age[len(STALENESS) :]}" for age in ages))
             self._examples, self._reported_at = Counter(), now
-        return [step.report for step in steps]
+        return steps
 
     def settle(self) -> List[StepReport]:
         def settle() -> None:

@@ -11,10 +11,10 @@ from ...optimizers.scored_schedules import restore_schedules
 from ...optimizers.shared_state import settings_of
 from ...optimizers.state import optimizer_state
 from ...protocol import StepReport
-from ...training.log_rows import STALENESS
+from ...training.progress import STALENESS
 from ..shared_arrays import Arrays, Layout, private_arrays
 from ..stale_steps import stale_settings
-from .exchange import SUMS, VALUES, clear, gradients_layout, paste, read, state_layout
+from .exchange import SUMS, VALUES, clear, fill, gradients_layout, paste, read, state_layout
 from .ledger import Ledger
 from .shard import Gradient, Shard, pieces_of
 
@@ -37,21 +37,6 @@ class LearnedUnit(NamedTuple):
     report: Optional[StepReport]
     gpu_bytes: Optional[int] = None
     state: Optional[Dict[str, Any]] = None
-
-
-class UnitReport(NamedTuple):
-    """Hold the report of a unit of work that was done.
-
-    worker (int): Number of the worker.
-    unit (int): Number of the unit.
-    report (StepReport): Report of the step; if it has no examples, no step was made.
-    gpu_bytes (Optional[int]): See ``LearnedUnit``.
-    """
-
-    worker: int
-    unit: int
-    report: StepReport
-    gpu_bytes: Optional[int] = None
 
 
 def async_layout(segments: Sequence[Segment], n_workers: int) -> Layout:
@@ -89,16 +74,15 @@ class GradientServer:
         self.shard = Shard(pieces_of(segments, 0, 1), optimizer, ops, self.own)
         self.ledger = Ledger()
         self.version = self._limit = self._n_dropped = 0
-        self._made: List[UnitReport] = []
+        # Results of units since the last snapshot, and the numbers of their workers.
+        self._made: List[Tuple[int, LearnedUnit]] = []
 
     def restore(self, saved: Mapping[str, Any]) -> None:
         """Resume from a snapshot. Call this only once, because it requires a new optimizer.
 
         saved (Mapping[str, Any]): A result of ``snapshot``.
         """
-        self.values[:] = saved["weights"]
-        for name, array in saved["arrays"].items():
-            self.own[name][:] = array
+        fill(self.own, saved)
         self.shard.restore(saved["state"], self.values)
         self.ledger.restore(saved["ledger"])
         self.version = self._limit = saved["version"]
@@ -162,7 +146,7 @@ class GradientServer:
             return
         if report.examples:
             report = self._apply(gradient, report, staleness)
-        self._made.append(UnitReport(worker, learned.unit, report, learned.gpu_bytes))
+        self._made.append((worker, learned._replace(report=report)))
         self.ledger.done(worker)
 
     def _apply(self, gradient: Gradient, report: StepReport, staleness: int) -> StepReport:
@@ -172,12 +156,12 @@ class GradientServer:
         if not math.isfinite(norm):
             raise TrainingError("The gradient is not finite; training stopped.")
         optimizer = self.optimizer
-        settings: Dict[str, float] = self.settings(optimizer)
-        before = {name: getattr(optimizer, name) for name in settings}
-        _set(optimizer, settings)
+        settings = settings_of(optimizer) if type(optimizer) is LazyAdam else {}
+        if settings:
+            _set(optimizer, stale_settings(settings, self.n_workers))
         learn_rate = float(optimizer.learn_rate)
         self.shard.step(self.values, gradient.vector, scale, norm)
-        _set(optimizer, before)
+        _set(optimizer, settings)
         optimizer.step_schedules()
         self.version += 1
         counts = Counter(report.counts)
@@ -187,23 +171,16 @@ class GradientServer:
             self._n_dropped = 0
         return report._replace(gradient_norm=norm, learn_rate=learn_rate, counts=dict(counts))
 
-    def settings(self, optimizer: Any) -> Dict[str, float]:
-        """Return the settings of the optimizer that are changed for steps with stale gradients."""
-        if type(optimizer) is not LazyAdam:
-            return {}
-        settings = settings_of(optimizer)
-        changed = stale_settings(settings, self.n_workers)
-        return {name: value for name, value in changed.items() if value != settings[name]}
-
     def restore_schedules(self, states: Mapping[str, Any]) -> None:
         """Take over the schedules of the run's optimizer (``schedule_states``), after evaluations
         have changed them."""
         restore_schedules(self.optimizer, states)
 
-    def snapshot(self) -> Tuple[Dict[str, Any], List[UnitReport]]:
+    def snapshot(self) -> Tuple[Dict[str, Any], List[Tuple[int, LearnedUnit]]]:
         """Return a copy of the whole state of a server, from which another server can resume, and
-        the reports of the units that were done since the last snapshot. As reports come with the
-        snapshot that has their steps, each unit is reported once, whenever a server dies."""
+        the results of the units that were done since the last snapshot, with the numbers of their
+        workers. As reports come with the snapshot that has their steps, each unit is reported once,
+        whenever a server dies. If a report has no examples, no step was made."""
         made, self._made = self._made, []
         kept = self.shard.kept()
         snapshot = {

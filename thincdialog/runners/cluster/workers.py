@@ -3,7 +3,7 @@ wait for them, and replaces them when they die."""
 
 import time
 from contextlib import ExitStack, contextmanager, suppress
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from ...errors import DialogError, WorkerError
 from ...evaluation.predictions import Recorder
@@ -234,24 +234,32 @@ class Workers:
         answers: Dict[int, Any] = {}
         deaths: List[Died] = []
         failures: List[DialogError] = []
-        heard = time.monotonic()
-        while pending:
-            for ref in self.look(pending, heard):
-                heard, number = time.monotonic(), pending.pop(ref)
-                try:
-                    answers[number] = self.answer(ref, number)
-                except Died as death:
-                    deaths.append(death)
-                except DialogError as error:
-                    failures.append(error)
-                if deaths or failures:
-                    self.abort()
+        for ref, number in self.ended(pending):
+            try:
+                answers[number] = self.answer(ref, number)
+            except Died as death:
+                deaths.append(death)
+            except DialogError as error:
+                failures.append(error)
+            if deaths or failures:
+                self.abort()
         if deaths:
             # A call also fails if it needs a result of a worker that has died.
             raise Died(self._dead() or deaths[0].workers, str(deaths[0]))
         if failures:
             raise failures[0]
         return [answers[number] for number in range(len(refs))]
+
+    def ended(self, pending: Dict[Any, int]) -> Iterator[Tuple[Any, int]]:
+        """Wait for calls, and yield each call that has ended, and the number of its worker.
+
+        pending (Dict[ObjectRef, int]): The calls; those that have ended are removed.
+        """
+        heard = time.monotonic()
+        while pending:
+            for ref in self.look(pending, heard):
+                heard = time.monotonic()
+                yield ref, pending.pop(ref)
 
     def _dead(self) -> List[int]:
         """Return the numbers of the workers that have died."""
