@@ -5,7 +5,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Text
 
 from tqdm import tqdm
 
-from ..contract import CodeError, Returned, called, code_error_line, error_line, has_run
+from ..contract import CodeError, Returned, called, code_error_line, error_line, has_run, watching
 from ..registry import registry
 from .logger import Finalize, Log, LoggedRun, LogStep, Progress, Setup
 
@@ -18,6 +18,7 @@ def _is_pair(value: Any, *given: Any) -> bool:
 DONE = Returned("nothing, and not yield", has_run)
 # Return value of ``setup``.
 PAIR = Returned("the pair (log_step, finalize), as thincdialog.loggers.logger says", _is_pair)
+watch = watching(DONE)
 
 
 @registry.loggers("thincdialog.Chain.v1")
@@ -43,7 +44,7 @@ def Chain(*loggers: Setup) -> Setup:
         with ExitStack() as undo:
             for create in loggers:
                 step, end = called(create, PAIR, run, stdout, stderr)
-                one_step, one_end = _guarded(step, end, stderr)
+                one_step, one_end = _guarded(watch(step, create), watch(end, create), stderr)
                 steps.append(one_step)
                 undo.callback(one_end)
             # This ends all loggers, even if one fails, in reverse order.
@@ -95,7 +96,7 @@ def _guarded(log_step: LogStep, finalize: Finalize, stderr: TextIO) -> Tuple[Log
     def attempt(function: Callable, *given: Any) -> None:
         nonlocal has_failed
         try:
-            called(function, DONE, *given)
+            function(*given)
         except Exception as error:  # From a network, a disk or custom code.
             if has_failed:
                 return

@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
 from ..metrics import AverageMetric
 from ..metrics.exact import ExactSum
-from ..ops.later import MOST_WAITING, Later, settle
+from ..ops.later import MOST_WAITING, Later, Number, settle
 from ..protocol import StepReport
 from ..teachers import Teacher
 
@@ -179,20 +179,16 @@ class LogRows:
     def _begin(self) -> None:
         # The sum does not depend on the order of the steps.
         self._loss, self._weight = ExactSum(), 0
-        # Losses that are still on a device, with their weights; and norms, with None.
-        self._waiting: List[Tuple[Later, Optional[int]]] = []
+        # Losses that are not in the sum yet, some of them still on a device, with their weights;
+        # and norms on a device, with None.
+        self._waiting: List[Tuple[Number, Optional[int]]] = []
         self._unit = "examples"
         self._counts: Counter = Counter()
 
     def count(self, report: StepReport) -> None:
         """Add the report of a step."""
-        loss = report.loss
-        if isinstance(loss, Later):
-            self._waiting.append((loss, report.weight))
-            self._unit = report.unit
-        elif loss is not None:
-            self._loss.add(loss)
-            self._weight += report.weight
+        if report.loss is not None:
+            self._waiting.append((report.loss, report.weight))
             self._unit = report.unit
         if isinstance(report.gradient_norm, Later):
             self._waiting.append((report.gradient_norm, None))
@@ -201,7 +197,7 @@ class LogRows:
             self.settle()
 
     def settle(self) -> None:
-        """Wait for numbers that are still on a device.
+        """Add the waiting losses to the sum. Numbers may still be computed on a device.
 
         RAISES (TrainingError): If a number is not finite; the error names the first such step.
         """
@@ -214,8 +210,10 @@ class LogRows:
     def mean_loss(self) -> Tuple[float, str]:
         """Return the mean loss since the last row, without numbers that are still on a device, and
         its unit: "example" or "token"."""
-        mean = float(self._loss) / self._weight if self._weight else math.nan
-        return mean, self._unit.removesuffix("s")
+        known = [each for each in self._waiting if isinstance(each[0], float)]
+        total = math.fsum([float(self._loss), *(float(loss) for loss, _ in known)])
+        weight = self._weight + sum(weight or 0 for _, weight in known)
+        return total / weight if weight else math.nan, self._unit.removesuffix("s")
 
     def make(
         self,
@@ -271,7 +269,7 @@ class LogRows:
             row["staleness"] = dict(sorted(stale.items(), key=lambda item: int(item[0])))
         if self._weight:
             loss = AverageMetric(self._loss, self._weight)
-            row[f"loss_per_{self.mean_loss()[1]}"] = loss.value()
+            row[f"loss_per_{self._unit.removesuffix('s')}"] = loss.value()
         self.begin(position, seconds)
         return row
 

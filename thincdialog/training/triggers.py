@@ -64,18 +64,13 @@ class Every:
         fewer steps, estimated at the last evaluation, the next evaluation is due after a multiple
         of ``epochs``. The end of the first epoch, which may begin with large batches, is never
         skipped.
+    step (int): Step of the last event; -1 before the first.
     """
 
     def __init__(self, epochs: float, steps: int, seconds: float, least_steps: int = 0):
         self.epochs, self.steps, self.seconds = epochs, steps, seconds
         self.least_steps = least_steps
-        self._last = Position(step=-1)
-        self._last_seconds = 0.0
-
-    @property
-    def step(self) -> int:
-        """Step of the last event; -1 before the first."""
-        return self._last.step
+        self.done(Position(step=-1), 0.0)
 
     @classmethod
     def evaluation(cls, training: Mapping[str, Any]) -> "Every":
@@ -116,6 +111,7 @@ class Every:
     def done(self, position: Position, seconds: float) -> None:
         """Record that the event has taken place."""
         self._last, self._last_seconds = replace(position), seconds
+        self.step = position.step
 
     def state(self) -> Dict[str, Any]:
         """Return the time of the last event, as JSON values."""
