@@ -14,7 +14,7 @@ from thincdialog.agents.repeat_label import RepeatLabelAgent
 from thincdialog.api import DialogError, Experiment, Message, load
 from thincdialog.config import build_block
 from thincdialog.messages import PARTNER, SELF
-from thincdialog.runners.step import one_step
+from thincdialog.runners.alone import one_step
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,7 @@
 which is one or more parleys of a world, then an update of the weights."""
 
 import math
-from typing import Any, Callable, Dict, List, Mapping
+from typing import Any, Dict, List, Mapping
 
 from ..contract import is_users, place_of
 from ..errors import TrainingError
@@ -12,7 +12,7 @@ from ..protocol import Learner, StepReport
 from ..registry import registry
 from ..teachers import Teacher
 from ..training.experiment import Experiment
-from ..training.interruption import Interruption
+from ..training.interruption import Interruption, Note
 from ..training.runner import Runner
 from ..worlds import World
 
@@ -36,11 +36,7 @@ class Alone(Runner):
     world: World
 
     def begin(
-        self,
-        experiment: Experiment,
-        teacher: Teacher,
-        interruption: Interruption,
-        note: Callable[[str], None],
+        self, experiment: Experiment, teacher: Teacher, interruption: Interruption, note: Note
     ) -> None:
         self.experiment = experiment
         self.learner = experiment.learner

@@ -11,7 +11,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Sequence
 from ..errors import WorkerError
 from ..loader.failure import Failure
 from ..loader.worker_process import answer_of
-from ..training.interruption import Interruption
+from ..training.interruption import Interruption, Note
 from .patience import LOOK_SECONDS, Patience
 
 # Advice for the user if the system cannot start more threads or processes.
@@ -40,7 +40,7 @@ class Crew:
         is working on, for error messages.
     stop (Callable[[], None]): Function that makes workers return from ``run``.
     interruption (Interruption): Says whether the run must end, for example after a signal.
-    note (Callable[[str], None]): Function that shows the user one line of text.
+    note (Note): Shows the user one line of text.
     times (float): Time limits, passed to ``Patience``.
     """
 
@@ -49,7 +49,7 @@ class Crew:
         workers: Sequence[Any],
         stop: Callable[[], None],
         interruption: Interruption,
-        note: Callable[[str], None],
+        note: Note,
         **times: float,
     ):
         self.workers, self.stop, self.interruption = workers, stop, interruption

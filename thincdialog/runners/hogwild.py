@@ -7,7 +7,7 @@ import ctypes
 import threading
 from array import array
 from contextlib import ExitStack, suppress
-from typing import Any, Callable, Dict, List, Literal, Mapping, Optional
+from typing import Any, Dict, List, Literal, Mapping, Optional
 
 from threadpoolctl import threadpool_limits
 
@@ -22,7 +22,7 @@ from ..protocol import StepReport
 from ..registry import registry
 from ..teachers import Teacher
 from ..training.experiment import Experiment
-from ..training.interruption import Interruption
+from ..training.interruption import Interruption, Note
 from ..training.runner import Runner
 from .alone import Alone
 from .crew import Crew
@@ -114,11 +114,7 @@ class Hogwild(Runner):
         return problems
 
     def begin(
-        self,
-        experiment: Experiment,
-        teacher: Teacher,
-        interruption: Interruption,
-        note: Callable[[str], None],
+        self, experiment: Experiment, teacher: Teacher, interruption: Interruption, note: Note
     ) -> None:
         self.experiment, self.interruption, self.note = experiment, interruption, note
         n, at_once = self.n_workers, min(self.n_workers, n_cores())

@@ -1,10 +1,10 @@
 """Time limits for waiting, so that a worker that hangs does not block a run."""
 
 import time
-from typing import Callable, Collection
+from typing import Collection
 
 from ..errors import WorkerError
-from ..training.interruption import Interrupted, Interruption
+from ..training.interruption import Interrupted, Interruption, Note
 
 # How often a waiting process checks whether the run must end.
 LOOK_SECONDS = 0.5
@@ -17,7 +17,7 @@ class Patience:
     signal even if workers still send messages.
 
     interruption (Interruption): Says whether the run must end.
-    note (Callable[[str], None]): Function that shows the user one line of text.
+    note (Note): Shows the user one line of text.
     max_wait (float): Seconds without a message, while an answer is due, after which a wait fails.
     end_seconds (float): Seconds to wait for workers, in total, once the run must end. Schedulers
         kill a process some 30 seconds after SIGTERM.
@@ -26,7 +26,7 @@ class Patience:
     def __init__(
         self,
         interruption: Interruption,
-        note: Callable[[str], None],
+        note: Note,
         *,
         max_wait: float = MAX_WAIT_SECONDS,
         end_seconds: float = MAX_END_SECONDS,

@@ -1,6 +1,7 @@
 """A counter from which workers draw the numbers of their steps."""
 
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import Any, MutableSequence, Optional
 
 # Indices of the shared cells.
@@ -8,6 +9,7 @@ LAST, LIMIT = 0, 1
 ENDLESS = 1 << 62
 
 
+@dataclass
 class StepNumbers:
     """Hand out step numbers to several workers, up to a limit. A worker that gets no number returns
     from ``run``, so all workers stop at the limit.
@@ -21,14 +23,10 @@ class StepNumbers:
     at_once (int): Number of workers that ``turns`` admits.
     """
 
-    def __init__(
-        self,
-        cells: MutableSequence[int],
-        lock: "AbstractContextManager[Any]",
-        turns: "AbstractContextManager[Any]",
-        at_once: int,
-    ):
-        self.cells, self.lock, self.turns, self.at_once = cells, lock, turns, at_once
+    cells: MutableSequence[int]
+    lock: "AbstractContextManager[Any]"
+    turns: "AbstractContextManager[Any]"
+    at_once: int
 
     def begin(self, last: int, room: float) -> None:
         """Set the last number and the limit. Call this while no worker is drawing.

@@ -37,13 +37,7 @@ class ShareWorker:
         the worker only answers.
     """
 
-    def __init__(
-        self,
-        make_world: WorldFactory,
-        share: Teacher,
-        agent: Agent,
-        optimizer: Any,
-    ):
+    def __init__(self, make_world: WorldFactory, share: Teacher, agent: Agent, optimizer: Any):
         self.agent: Any = agent.replica()
         self.world = make_world(share, self.agent)
         self.optimizer = optimizer

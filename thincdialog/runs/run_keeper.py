@@ -4,7 +4,7 @@ import filecmp
 import json
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, Mapping, Optional
+from typing import Any, Dict, Iterator, Mapping, Optional
 
 import numpy
 from thinc.api import get_array_module, to_numpy
@@ -20,6 +20,7 @@ from ..files.whole_file import whole_file, writing
 from ..optimizers.state import has_state, optimizer_state, restore_optimizer
 from ..pretrained.saved_encoder import check_encoders, write_encoders
 from ..training.experiment import Experiment
+from ..training.interruption import Note
 from ..training.keeper import Keeper
 from ..training.progress import Position
 from .changes import Prints, check_config, check_data, check_ops, fingerprints
@@ -62,12 +63,12 @@ class RunKeeper(Keeper):
     # --- keeping --------------------------------------------------------------------
 
     @contextmanager
-    def keeping(self, note: Callable[[str], None]) -> Iterator[None]:
+    def keeping(self, note: Note) -> Iterator[None]:
         """Manage the run's files in the block, in which no other process may use the folder. If the
         run ends before it has replaced an old run, the old run is moved back; but if a signal ends
         it after training steps, it replaces the old run.
 
-        note (Callable[[str], None]): Function that shows the user one line of text.
+        note (Note): Shows the user one line of text.
         RAISES (OutputError): If unfinished changes of a killed run cannot be repaired.
         """
         repair(temporary_folder(), AGENT)  # Files of killed runs that saved nothing.
@@ -197,11 +198,11 @@ class RunKeeper(Keeper):
 
     # --- restoring --------------------------------------------------------------------
 
-    def find(self, note: Callable[[str], None]) -> Optional[Dict[str, Any]]:
+    def find(self, note: Note) -> Optional[Dict[str, Any]]:
         """Find the newest complete checkpoint of the folder, and check that the run can resume from
         it.
 
-        note (Callable): Called with lines for the user.
+        note (Note): Shows the user one line of text.
         RETURNS (Optional[Dict[str, Any]]): The checkpoint's state, for ``restore``; None if there
             is no checkpoint.
         RAISES (DialogError): If all checkpoints are damaged, or if the config or the data differs

@@ -4,10 +4,12 @@ import signal
 import threading
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any, Dict, Iterator, Optional
+from typing import Any, Callable, Dict, Iterator, Optional
 
 from ..signals import SIGNALS, EndedBySignal
 
+# A function that shows the user one line of text.
+Note = Callable[[str], None]
 # The exit code "try again later", for schedulers that restart a job.
 TEMPORARY = 75
 

@@ -1,7 +1,7 @@
 """The interface of runners, which make the steps of training."""
 
 from numbers import Real
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
+from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 import numpy
 
@@ -11,7 +11,7 @@ from ..protocol import StepReport
 from ..registry import registry
 from ..teachers import Teacher
 from .experiment import Experiment
-from .interruption import Interruption
+from .interruption import Interruption, Note
 
 
 def _are_reports(values: Any, *given: Any) -> bool:
@@ -51,18 +51,14 @@ class Runner(Contract):
         return []
 
     def begin(
-        self,
-        experiment: Experiment,
-        teacher: Teacher,
-        interruption: Interruption,
-        note: Callable[[str], None],
+        self, experiment: Experiment, teacher: Teacher, interruption: Interruption, note: Note
     ) -> None:
         """Prepare for training. The agent has its initial weights, or those of a checkpoint.
 
         experiment (Experiment): Holds the agent and the optimizer.
         teacher (Teacher): Teacher of the training data.
         interruption (Interruption): Knows whether the run must end soon.
-        note (Callable[[str], None]): Shows the user one line of text.
+        note (Note): Shows the user one line of text.
         RAISES (DialogError): If the runner cannot begin; ``end`` is then not called.
         """
         raise NotImplementedError

@@ -2,29 +2,34 @@
 
 import os
 import socket
+from collections import deque
 from contextlib import ExitStack
-from typing import Any, Dict, Mapping, Optional
+from typing import Any, Dict, Mapping, Optional, Tuple
 
 from thinc.api import get_array_module
 from threadpoolctl import threadpool_limits
 
 from ...config import build_block
 from ...errors import DialogError, TrainingError
+from ...evaluation.evaluate_agent import acts_of, evaluate_by
 from ...evaluation.predictions import Recorder
 from ...formats.context import tolerating
 from ...loader.failure import Failure
+from ...metrics import Metric
 from ...teachers import Teacher
 from ...training.experiment import Experiment
 from ..data_prints import data_prints
 from ..recipe import Recipe, make_experiment, see_same_data
 from ..shared_arrays import Arrays, SharedMemory, open_arrays, private_arrays
 from .async_worker import AsyncWorker
-from .evaluating import Share, evaluate_share
 from .exchange import Aborted, clear, cut, fill, read
 from .gradient_server import GradientServer, async_layout
 from .shard import pieces_of
 from .slots import Slots
 from .sync_worker import SyncWorker, sync_layout
+
+# Result of an evaluation: the metrics of each task, and the recorder with the replies.
+Share = Tuple[Dict[str, Dict[str, Metric]], Optional[Recorder]]
 
 
 class ServerDied(Exception):
@@ -83,9 +88,6 @@ class WorkerActor:
         self.experiment, self.teacher = make_experiment(recipe, socket.gethostname())
         self._unlabelled = recipe.unlabelled
         return os.getpid()
-
-    def _get_on(self) -> None:
-        self._n_parleys += 1
 
     def progress(self) -> int:
         """Return the number of batches so far. As long as it changes, this worker does not hang."""
@@ -209,7 +211,7 @@ class WorkerActor:
         weights (Optional[Floats1d]): Weights to evaluate; None if the agent has none.
         chosen (Mapping[str, Any]): Attributes of the agent that were chosen on the dev data.
         recorder (Optional[Recorder]): Records every reply.
-        RETURNS (Share): The metrics, and the recorder.
+        RETURNS (Share): The metrics of each task, and the recorder with the replies.
         """
         experiment = self.experiment
         with ExitStack() as stack:
@@ -217,12 +219,30 @@ class WorkerActor:
             stack.enter_context(tolerating(unlabelled=self._unlabelled))
             experiment.agent.__dict__.update(chosen)
             if split not in self._evaluated:
-                teacher = experiment.evaluation_split(split)
-                here = data_prints(teacher)
-                see_same_data(teacher, here, data, split, socket.gethostname())
-                self._evaluated[split] = teacher
+                whole = experiment.evaluation_split(split)
+                here = data_prints(whole)
+                see_same_data(whole, here, data, split, socket.gethostname())
+                self._evaluated[split] = whole
             if weights is not None:
                 asarray: Any = get_array_module(experiment.learner.weights).asarray
                 stack.enter_context(experiment.learner.with_weights(asarray(weights)))
-            teacher = self._evaluated[split]
-            return evaluate_share(experiment, teacher, worker, n_workers, recorder, self._get_on)
+            reports: Dict[str, Dict[str, Metric]] = {}
+
+            def measure(name: str, task: Teacher) -> Dict[str, Metric]:
+                share = task.share_of(worker, n_workers)
+                with experiment.evaluation["world"](share, experiment.agent) as world:
+                    world.start_epoch(0, 0)
+                    acts = map(self._counted, acts_of(world))
+                    if recorder is None:
+                        deque(acts, maxlen=0)  # Answer all examples.
+                    else:
+                        recorder.record(name, acts)
+                    reports[name] = dict(world.report())
+                return reports[name]
+
+            evaluate_by(measure, experiment.agent, self._evaluated[split])
+            return reports, recorder
+
+    def _counted(self, acts: Any) -> Any:
+        self._n_parleys += 1
+        return acts

@@ -14,7 +14,7 @@ from ...optimizers.state import KEY, arrays_of, optimizer_state
 from ...protocol import Learner
 from ...teachers import Teacher
 from ...training.experiment import Experiment
-from ...training.interruption import Interruption
+from ...training.interruption import Interruption, Note
 from ...training.runner import Runner
 from ..shared_arrays import Arrays, Layout, SharedMemory, shared_arrays
 from .ray_cluster import NEED
@@ -49,7 +49,7 @@ class RayRunner(Runner):
         self.n_workers = max(1, self.num_workers)
         self.n_restarts = 0
         self.interruption = Interruption()
-        self.note: Callable[[str], None] = lambda line: None
+        self.note: Note = lambda line: None
         self._line = ""
         self._gpu_bytes = 0
 
@@ -82,11 +82,7 @@ class RayRunner(Runner):
         return problems
 
     def begin(
-        self,
-        experiment: Experiment,
-        teacher: Teacher,
-        interruption: Interruption,
-        note: Callable[[str], None],
+        self, experiment: Experiment, teacher: Teacher, interruption: Interruption, note: Note
     ) -> None:
         self.experiment, self.learner = experiment, experiment.learner
         self.interruption, self.note = interruption, note

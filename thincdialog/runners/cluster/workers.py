@@ -6,14 +6,15 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from ...errors import DialogError, WorkerError
+from ...evaluation.evaluate_agent import evaluate_by
 from ...evaluation.predictions import Recorder
 from ...loader.failure import Failure
+from ...metrics import Metric, merge_reports
 from ...teachers import Teacher
 from ..data_prints import data_prints
 from ..patience import LOOK_SECONDS, Patience
 from ..recipe import recipe_of
-from .actor import WorkerActor
-from .evaluating import Share, evaluate_together
+from .actor import Share, WorkerActor
 from .ray_cluster import RayCluster
 
 # How long workers may take to end by themselves before they are killed.
@@ -332,9 +333,11 @@ class Workers:
     # --- evaluation -------------------------------------------------------------------------
 
     def evaluate(self, teacher: Teacher, recorder: Optional[Recorder] = None) -> Dict[str, float]:
-        """Evaluate the run's agent on the data of a teacher, with all workers.
+        """Evaluate the run's agent on the data of a teacher, with all workers, each of which
+        evaluates a share of the examples. The scores are the same as those of a single process.
 
-        teacher, recorder: See ``evaluate_together``.
+        teacher (Teacher): Teacher of the whole split.
+        recorder (Optional[Recorder]): Records every reply.
         RETURNS (Dict[str, float]): Metric name to value.
         """
         agent = self.runner.experiment.agent
@@ -355,4 +358,15 @@ class Workers:
             given = (self._data[split], self.ray.put(weights), chosen, recorder)
             return self.each("evaluate", split, numbers, len(numbers), *given)
 
-        return evaluate_together(self.runner.experiment, teacher, recorder, self.surely(attempt))
+        found: List[Share] = self.surely(attempt)
+        for _, recorded in found:
+            if recorder is not None and recorded is not None:
+                recorder.join(recorded)
+
+        def measure(name: str, task: Teacher) -> Dict[str, Metric]:
+            report = merge_reports(*(reports[name] for reports, _ in found))
+            if recorder is not None:
+                recorder.arrange(name, (str(each["id"]) for each in task.examples()))
+            return report
+
+        return evaluate_by(measure, agent, teacher)
