@@ -406,7 +406,7 @@ def test_ray_asynchronous_a_replacement_worker_works_at_once(cluster, tmp_path, 
         return listen(runner)
 
     def seeing_reports(runner):
-        seen.extend(unit.worker for unit in runner._made)
+        seen.extend(worker for worker, _ in runner._made)
         reports = tell(runner)
         seen.append(runner.status())
         return reports
