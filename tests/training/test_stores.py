@@ -192,6 +192,11 @@ def test_a_store_of_other_data_is_never_used(files, change, reason):
     quietly_train(FILES, **changes)
 
 
+def test_a_store_serves_runs_with_and_without_streaming(files):
+    made()
+    assert set(made(**{"tasks.intent.streaming": True}).values()) == {""}
+
+
 @pytest.mark.parametrize("order", ["built", "opened"])
 def test_labels_in_stores_that_differ_by_case_are_reported(files, order):
     """They are reported when a store is built for a classifier, or when a classifier opens a store

@@ -181,9 +181,10 @@ class Stores:
         return difference(manifest.get("fingerprint"), self._made_of(task, split, manifest))
 
     def _settings(self, task: str, split: str) -> Dict[str, Any]:
-        """Return the settings of a task that affect a split."""
-        own = self.settings[task]
-        return {name: own[name] for name in own if name not in SPLITS or name == split}
+        """Return the settings of a task that affect a split. A stream has the same examples as
+        data in memory."""
+        others = {"streaming", *SPLITS} - {split}
+        return {name: value for name, value in self.settings[task].items() if name not in others}
 
     def about(self, task: str, split: str) -> str:
         """Describe the store of a split on disk, and whether training would read it."""
