@@ -23,7 +23,14 @@ from ..config import (
 )
 from ..contract import check_attributes, error_line, is_users, place_of
 from ..data import Tokenizer
-from ..errors import ConfigError, DataError, MissingPackageError, ModelError, Problem
+from ..errors import (
+    ConfigError,
+    DataError,
+    MissingPackageError,
+    ModelError,
+    Problem,
+    ProtocolError,
+)
 from ..examples.encoded import Encoding
 from ..files.saved_model import look_again, model_folder, read_meta
 from ..formats.context import BadData, tolerating
@@ -41,7 +48,7 @@ from ..ops.device_memory import is_out_of_memory, no_room
 from ..pretrained.frozen import encode_ahead
 from ..protocol import Agent, Learner
 from ..teachers import MultiTask, Teacher, mix_tasks
-from ..worlds import WorldFactory
+from ..worlds import World, WorldFactory
 from .beginning import find_beginning
 from .data_size import chosen_settings, left_to_size
 from .preprocessing import preprocessing_of
@@ -70,7 +77,6 @@ class Experiment:
     agent (Agent): The agent of ``[agent]``.
     tokenizer (Optional[Tokenizer]): The tokenizer of ``[tokenizer]``, which is still empty unless
         the agent was loaded.
-    make_world (WorldFactory): Makes the world for training.
     training, mixture, evaluation (Dict[str, Any]): Settings and objects of these sections.
     optimizer (Optimizer): The optimizer of ``[training.optimizer]``.
     loader (Dict[str, Any]): Settings of ``[loader]``.
@@ -96,7 +102,7 @@ class Experiment:
         self.agent: Agent = parts["agent"]
         self.classes = Spellings() if self.agent.has_classes else None
         self.tokenizer: Any = parts["tokenizer"]
-        self.make_world: WorldFactory = parts["world"]
+        self._make_world: WorldFactory = parts["world"]
         self.training: Dict[str, Any] = parts["training"]
         self.mixture: Dict[str, Any] = parts["mixture"]
         self.evaluation: Dict[str, Any] = parts["evaluation"]
@@ -235,6 +241,16 @@ class Experiment:
             raise self.checked.error(text, hint, "agent")
         return cast(Learner, self.agent)
 
+    def make_world(self, teacher: Teacher, agent: Agent) -> World:
+        """Make the world of ``[world]``, in which a teacher and an agent meet.
+
+        RAISES (ConfigError): If it is not a world to train in.
+        """
+        try:
+            return self._make_world(teacher, agent)
+        except ProtocolError as error:
+            raise self.checked.error(f"[world] cannot train: {error}", "", "world") from error
+
     def choose(self, teacher: Teacher) -> None:
         """Replace "auto" in the config by numbers that suit the size of the training data.
 
@@ -244,7 +260,7 @@ class Experiment:
         if names:
             self.chosen = chosen_settings(names, teacher.n_examples, self.agent.has_classes)
             self.settled = load_config(self.checked, self.chosen)
-            self.make_world = build_block(self.settled, "world")
+            self._make_world = build_block(self.settled, "world")
             self.training["min_steps"] = self.settled.interpolated["training"]["min_steps"]
 
     def initialize(self, teacher: Teacher, stderr: TextIO, building: Building = "new") -> None:
