@@ -180,6 +180,16 @@ def test_registered_worlds_build_from_a_config(kind):
     assert type(world) is kind and (kind is PartnerWorld or world.batcher.sizes.at(0) == 3)
 
 
+@pytest.mark.parametrize("kind", [BatchWorld, DynamicBatchWorld])
+def test_a_conversation_must_be_a_world_of_agents(kind):
+    batcher = {"@batchers": "thincdialog.Fixed.v1", "size": 3}
+    world = {"@worlds": f"thincdialog.{kind.__name__}.v1", "batcher": batcher}
+    inner = {"@worlds": "thincdialog.HogwildWorld.v1"}
+    for name, conversation in (("HogwildWorld", inner), (kind.__name__, world)):
+        with pytest.raises(ValueError, match=f"conversation is a {name}, expected a PartnerWorld"):
+            registry.resolve({"world": {**world, "conversation": conversation}})
+
+
 class Speaker(Agent):
     """Says its id and the number of messages that it observed since its last act."""
 
