@@ -14,6 +14,7 @@ from tests.training.examples import RANKER, quietly_train
 from tests.worlds.talkers import Listener, expected_conversations, make_tasks, make_teacher, scored
 from thincdialog.api import (
     BatchWorld,
+    ConfigError,
     Experiment,
     Fixed,
     HogwildWorld,
@@ -195,7 +196,9 @@ size = 5
     assert one.scores["test"] == several.scores["test"]
     with pytest.raises(ProtocolError, match="cannot evaluate ranker: its replies depend on"):
         quietly_train(f"{RANKER}\n{block}", agent__eval_candidates="batch")
-    with pytest.raises(ProtocolError, match="trains with several workers"):
+    with pytest.raises(
+        ConfigError, match=r"\[world\] cannot train: .* trains with several workers"
+    ):
         quietly_train(
             RANKER[: RANKER.index("[world]")]
             + block.replace("evaluation.", "")

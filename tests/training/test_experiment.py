@@ -232,12 +232,6 @@ def test_teachers_have_the_names_of_their_tasks():
         teacher.batch_act()
 
 
-def test_a_world_that_cannot_train_is_an_error_of_the_config(tmp_path):
-    world = {"world.@worlds": "thincdialog.HogwildWorld.v1"}
-    with pytest.raises(ConfigError, match=r"\[world\] cannot train: HogwildWorld needs an optim"):
-        quietly_train(RANKER, tmp_path / "out", **world)
-
-
 def test_a_stream_is_tokenized_while_it_is_read():
     experiment = Experiment.from_config(RANKER, {"tasks.coffee.streaming": True})
     with experiment.working():
