@@ -12,7 +12,7 @@ from ..files.fingerprint import files_in, fingerprint
 from ..loggers.values import leaves
 
 # Version of the store format; a store of another version is built again.
-FORMAT = 3
+FORMAT = 4
 # Nanoseconds between a file's modification time and its hash. If less time passed, the file may
 # have changed later without a new modification time.
 _NEW = 2_000_000_000

@@ -210,7 +210,7 @@ class LogRows:
     def mean_loss(self) -> Tuple[float, str]:
         """Return the mean loss since the last row, without numbers that are still on a device, and
         its unit: "example" or "token"."""
-        known = [each for each in self._waiting if isinstance(each[0], float)]
+        known = [each for each in self._waiting if not isinstance(each[0], Later)]
         total = math.fsum([float(self._loss), *(float(loss) for loss, _ in known)])
         weight = self._weight + sum(weight or 0 for _, weight in known)
         return total / weight if weight else math.nan, self._unit.removesuffix("s")
