@@ -29,7 +29,8 @@ def merged_rows(ops: Ops, parts: Sequence[Rows]) -> Rows:
 
 class TableGradient:
     """Store the gradient of a table as the rows that batches add to, because these rows take much
-    less memory than the table. They are written to the dense array on ``write``.
+    less memory than the table. They are written to the dense array on ``write``, and as soon as
+    more rows are stored than the table has.
 
     ops (Ops): Ops of the table.
     dense (Floats2d): Array for the whole gradient, shape (n_rows, width), zero at first.
@@ -40,8 +41,8 @@ class TableGradient:
         self._dense: Any = dense
         self._kept: List[Rows] = []
         self._n_kept = 0
-        # The dense rows that may be nonzero, on the host.
-        self._written: Any = numpy.zeros(0, dtype="int64")
+        # Mask, on the host, of the dense rows that may be nonzero; None while all are zero.
+        self._is_written: Any = None
 
     def add(self, rows: Ints1d, values: Floats2d) -> None:
         """Add values to some rows.
@@ -49,44 +50,52 @@ class TableGradient:
         rows (Ints1d): Row numbers, distinct and ascending, shape (n,), on the host.
         values (Floats2d): Shape (n, width); do not change them afterwards.
         """
-        self._kept.append((rows.astype("int64"), values))
+        self._kept.append((rows, values))
         self._n_kept += rows.shape[0]
-        if self._n_kept > self._dense.shape[0]:  # They would take more memory than the table.
-            self.put(*self.rows())
+        if self._n_kept > self._dense.shape[0]:
+            self.write()
 
-    def put(self, rows: Ints1d, values: Floats2d) -> None:
+    def put(self, rows: Any, values: Floats2d) -> None:
         """Replace the gradient by rows and values that ``rows`` returned, or by a sum of several of
         them.
 
         rows, values: As for ``add``.
         """
         self.clear()
-        self._kept, self._n_kept = [(rows, values)], rows.shape[0]
+        if rows.shape[0]:
+            self.add(rows.astype("i", copy=False), values)
 
     def write(self) -> None:
         """Write all stored rows to the dense array."""
-        if self._kept:
-            rows, values = self.rows()
-            (at,) = upload(self.ops, rows)
-            self._dense[at] = values
-            self._kept, self._n_kept, self._written = [], 0, rows
+        for rows, values in self._kept:
+            if self._is_written is None:
+                self._is_written = numpy.zeros((self._dense.shape[0],), dtype=bool)
+            add_to_rows(self.ops, self._dense, rows, values)
+            self._is_written[rows] = True
+        self._kept, self._n_kept = [], 0
 
-    def rows(self) -> Rows:
+    def rows(self) -> Tuple[Ints1d, Floats2d]:
         """Return the rows that were added to since ``clear``, ascending, int64, shape (n,), on the
         host; and the gradient of each, shape (n, width)."""
-        # Nothing is uploaded for a gradient that was never written.
-        at = upload(self.ops, self._written)[0] if len(self._written) else slice(0)
-        return merged_rows(self.ops, [(self._written, self._dense[at]), *self._kept])
+        if self._is_written is not None:
+            self.write()
+            numbers = self._is_written.nonzero()[0]
+            return numbers, self._dense.take(*upload(self.ops, numbers), axis=0)
+        if not self._kept:
+            return numpy.zeros((0,), dtype="int64"), self._dense[:0]  # type: ignore[return-value]
+        rows, values = merged_rows(self.ops, self._kept)
+        return rows.astype("int64"), values
 
     def clear(self, *, is_zero: bool = False) -> None:
         """Set the gradient to zero.
 
         is_zero (bool): Whether the dense array is already zero.
         """
-        if len(self._written) and not is_zero:
-            (at,) = upload(self.ops, self._written)
-            self._dense[at] = 0
-        self._kept, self._n_kept, self._written = [], 0, self._written[:0]
+        if self._is_written is not None and not is_zero:
+            (rows,) = upload(self.ops, self._is_written.nonzero()[0])
+            self._dense[rows] = 0
+        self._is_written = None
+        self._kept, self._n_kept = [], 0
 
 
 class TouchedRows:
@@ -129,5 +138,17 @@ def add_rows(layer: Model, param: str, rows: Ints1d, values: Floats2d) -> None:
     """
     if not layer.has_grad(param):
         layer.set_grad(param, layer.ops.xp.zeros_like(layer.get_param(param)))
-    (at,) = upload(layer.ops, rows)
-    layer.get_grad(param)[at] += values
+    add_to_rows(layer.ops, layer.get_grad(param), rows, values)
+
+
+def add_to_rows(ops: Ops, array: Any, rows: Any, values: Any) -> None:
+    """Add values to rows of an array, in place.
+
+    rows (Ints1d): Distinct row numbers, shape (n,), on the host.
+    values (Floats2d): Shape (n, width).
+    """
+    if ops.xp is numpy:
+        ops.scatter_add(array, rows, values)
+    else:
+        (index,) = upload(ops, rows)
+        array[index] += values
