@@ -45,7 +45,7 @@ def teacher_of(data, mutators=None):
 def in_detail(teacher, metrics, world):
     agent = registry.agents.get("thincdialog.RandomCandidate.v1")()
     parts = SimpleNamespace(
-        agent=agent, metrics=metrics, evaluation={"world": world}, runner=Alone()
+        agent=agent, metrics=metrics, make_evaluation_world=world, runner=Alone()
     )
     found = agent_in_detail(parts, teacher, "test", 50)
     assert found.scores == evaluate_agent(agent, teacher, world)
@@ -128,7 +128,7 @@ def test_detail_of_label_sets_scores_examples_with_empty_sets(world):
     teacher = IterableTeacher({"test": [episode[:2], episode[2:]]}).for_split("test")
     teacher.set_metrics([LabelSets()])
     parts = SimpleNamespace(
-        agent=Letters(), metrics=[LabelSets()], evaluation={"world": world}, runner=Alone()
+        agent=Letters(), metrics=[LabelSets()], make_evaluation_world=world, runner=Alone()
     )
     found = agent_in_detail(parts, teacher, "test", 50)
     assert (found.scores["examples"], found.scores["exact_match"]) == (5, 0.5)

@@ -194,10 +194,13 @@ size = 5
     one, _ = quietly_train(RANKER, training__max_epochs=1)
     several, _ = quietly_train(f"{RANKER}\n{block}", training__max_epochs=1)
     assert one.scores["test"] == several.scores["test"]
-    with pytest.raises(ProtocolError, match="cannot evaluate ranker: its replies depend on"):
+    with pytest.raises(
+        ConfigError,
+        match=r"\[evaluation.world\] cannot be used: .* evaluate ranker: its replies depend on",
+    ):
         quietly_train(f"{RANKER}\n{block}", agent__eval_candidates="batch")
     with pytest.raises(
-        ConfigError, match=r"\[world\] cannot train: .* trains with several workers"
+        ConfigError, match=r"\[world\] cannot be used: .* trains with several workers"
     ):
         quietly_train(
             RANKER[: RANKER.index("[world]")]

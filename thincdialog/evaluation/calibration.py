@@ -130,5 +130,5 @@ def _answers(experiment: Experiment) -> List[Prediction]:
     most = min(experiment.evaluation["max_examples"] or MOST, MOST)
     dev = experiment.evaluation_split("dev", with_metrics=False, max_examples=most)
     recorder = Recorder()
-    evaluate_agent(experiment.agent, dev, experiment.evaluation["world"], recorder)
+    evaluate_agent(experiment.agent, dev, experiment.make_evaluation_world, recorder)
     return [row for rows in recorder.predictions.values() for row in rows if row.labels]

@@ -196,7 +196,7 @@ def _evaluate(trial: Trial, profile: Profile) -> None:
     limit = trial.evaluation["max_examples"] or MAX_EVALUATED
     some = trial.evaluation_split("dev", max_examples=min(limit, MAX_EVALUATED))
     started = time.perf_counter()
-    report = evaluate_agent(trial.agent, some, trial.evaluation["world"])
+    report = evaluate_agent(trial.agent, some, trial.make_evaluation_world)
     milliseconds = (time.perf_counter() - started) * 1000
     if not report.get("examples"):
         return

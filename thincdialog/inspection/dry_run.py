@@ -174,7 +174,7 @@ def _evaluate(experiment: Experiment, found: DryRun) -> None:
         if experiment.has_split(split)
     }
     for split, teacher in known.items():
-        report = evaluate_agent(experiment.agent, teacher, experiment.evaluation["world"])
+        report = evaluate_agent(experiment.agent, teacher, experiment.make_evaluation_world)
         if split == "dev":
             found.dev = report
             if experiment.agent.learns:

@@ -68,7 +68,7 @@ class Alone(Runner):
     def evaluate(
         self, experiment: Experiment, teacher: Teacher, recorder: Any = None
     ) -> Dict[str, float]:
-        make_world = experiment.evaluation["world"]
+        make_world = experiment.make_evaluation_world
         return evaluate_agent(experiment.agent, teacher, make_world, recorder)
 
     def state(self) -> Dict[str, Any]:

@@ -52,7 +52,7 @@ def with_threads(
     n_workers (int): Number of threads.
     interruption (Optional[Interruption]): Says whether the run must end.
     """
-    agent, make_world = experiment.agent, experiment.evaluation["world"]
+    agent, make_world = experiment.agent, experiment.make_evaluation_world
     counts_alone = type(agent).replica is Agent.replica and type(agent).report != Agent.report
     is_on_cpu = experiment.ops.device_type == "cpu"
     if n_workers == 1 or agent.replies_need_batch or counts_alone or not is_on_cpu:

@@ -244,12 +244,20 @@ class Experiment:
     def make_world(self, teacher: Teacher, agent: Agent) -> World:
         """Make the world of ``[world]``, in which a teacher and an agent meet.
 
-        RAISES (ConfigError): If it is not a world to train in.
+        RAISES (ConfigError): If the world does not suit the agent, or cannot train.
         """
+        return self._make("world", self._make_world, teacher, agent)
+
+    def make_evaluation_world(self, teacher: Teacher, agent: Agent) -> World:
+        """Make the world of ``[evaluation.world]``, as ``make_world`` does."""
+        return self._make("evaluation.world", self.evaluation["world"], teacher, agent)
+
+    def _make(self, section: str, make: WorldFactory, teacher: Teacher, agent: Agent) -> World:
         try:
-            return self._make_world(teacher, agent)
+            return make(teacher, agent)
         except ProtocolError as error:
-            raise self.checked.error(f"[world] cannot train: {error}", "", "world") from error
+            text = f"[{section}] cannot be used: {error}"
+            raise self.checked.error(text, "", section) from error
 
     def choose(self, teacher: Teacher) -> None:
         """Replace "auto" in the config by numbers that suit the size of the training data.

@@ -230,7 +230,7 @@ class WorkerActor:
 
             def measure(name: str, task: Teacher) -> Dict[str, Metric]:
                 share = task.share_of(worker, n_workers)
-                with experiment.evaluation["world"](share, experiment.agent) as world:
+                with experiment.make_evaluation_world(share, experiment.agent) as world:
                     world.start_epoch(0, 0)
                     acts = map(self._counted, acts_of(world))
                     if recorder is None:

@@ -126,7 +126,7 @@ class RayRunner(Runner):
     ) -> Dict[str, float]:
         agent, is_on_gpu = experiment.agent, experiment.ops.device_type != "cpu"
         if not self.num_workers or is_on_gpu or agent.replies_need_batch:
-            return evaluate_agent(agent, teacher, experiment.evaluation["world"], recorder)
+            return evaluate_agent(agent, teacher, experiment.make_evaluation_world, recorder)
         self.experiment = experiment
         if self.workers is not None:
             return self.workers.evaluate(teacher, recorder)
