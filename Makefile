@@ -11,11 +11,11 @@ help: ## List the targets
 quickstart: .venv/base ## Train your first model (under 2 minutes, no data is downloaded)
 	$(BIN)/python -m thincdialog train configs/quickstart.cfg --output output/quickstart --force
 
-test: .venv/test ## Run the quick tests
-	$(BIN)/python -m pytest -q -n auto --dist loadgroup
+test: .venv/test ## Run the quick tests, except those on Ray
+	$(BIN)/python -m pytest -q -n auto --dist loadfile -m "not slow and not xdist_group"
 
-test-slow: .venv/test ## Run the slow tests
-	$(BIN)/python -m pytest -q -n auto --dist loadgroup -m slow
+test-slow: .venv/test ## Run the slow tests, and those on Ray if it is installed
+	$(BIN)/python -m pytest -q -n auto --dist loadgroup -m "slow or xdist_group"
 
 test-gpu: .venv/test ## Run the GPU tests on an emulator of CuPy (needs a C++ compiler)
 	PYTHONPATH=tests/stand_in CUPY_STAND_IN=14 $(BIN)/python -m pytest -q -n auto --dist loadgroup -m gpu

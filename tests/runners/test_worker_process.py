@@ -17,9 +17,6 @@ from tests.runners import toys
 from thincdialog.errors import DataError, WorkerError
 from thincdialog.runners.worker_process import worker_processes
 
-# One process of pytest runs all of these tests, which share two processes that start slowly.
-pytestmark = pytest.mark.xdist_group("worker processes")
-
 
 @pytest.fixture(scope="module")
 def crew():
