@@ -140,12 +140,16 @@ def with_layouts(formats: str) -> Iterable[str]:
     return (*formats.split(", "), *shipped_layouts())
 
 
-INPUT_FORMAT = argument(
-    "--format NAME",
-    f"{FORMATS}; or a layout of thincdialog.JSONLayout.v1, such as messages, sharegpt or my.yml "
-    "(default: that of the model's training data, else detected in the file)",
-    suggest=lambda: with_layouts(FORMATS),
-)
+def input_format(default: str) -> Argument:
+    """Make --format, the format of an input file; ``default`` describes its default."""
+    about = f"{FORMATS}; or a layout of thincdialog.JSONLayout.v1, such as messages, sharegpt or "
+    return argument(
+        "--format NAME",
+        f"{about}my.yml (default: {default})",
+        suggest=lambda: with_layouts(FORMATS),
+    )
+
+
 # How to read a text file.
 INPUT_TEXT = [
     argument("--columns A,B", "column names of a table without a header row", listed),

@@ -30,7 +30,7 @@ ARGUMENTS = [
              "second, first, both, or a name", suggest=lambda: ("second", "first", "both")),
     argument("--text-field NAME", "field or column of the text", default="text"),
     argument("--label-field NAME", "field or column of the label (default: label); with a layout "
-             "of conversations, field of a turn, its answer or the record that has the label"),
+             "of conversations, the field is in the turn, in its answer or in the record"),
     *INPUT_TEXT,
     argument("--drop A,B", "fields to leave out, such as labels (keeps only the first label) or "
              "history (makes every turn a separate example)", listed, default=[],

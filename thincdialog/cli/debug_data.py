@@ -20,7 +20,7 @@ the exit code is 1, unless on_bad_data = "skip" and max_bad_share allow it. Warn
   fewer than 100 training examples, or fewer than 10 examples of a class or label
   missing or empty texts or labels
   labels that are not among their candidates, and classes that only dev or test have
-  more than half of the dev or test labels that are in no list of candidates
+  dev or test data of which more than half of the labels are in no list of candidates
   a label that more than 90 % of the training examples have
   more than 10 % duplicates, or more than 1 % of the inputs with two different classes
   more than 1 % of dev or test copied from the training data; one file used for two splits

@@ -3,7 +3,7 @@
 import argparse
 import json
 
-from .arguments import INPUT_FORMAT, argument, command_line, named
+from .arguments import argument, command_line, input_format, named
 from .output import counted, messages
 
 EXAMPLES = ["distill minilm --texts train.jsonl -o words"]
@@ -20,7 +20,7 @@ ARGUMENTS = [
              required=True),
     argument("-o --output FOLDER", "folder for the table", required=True),
     argument("--width N", "numbers in each vector", int, 256),
-    INPUT_FORMAT,
+    input_format("detected in the file"),
     argument("--text-field NAME", "field or column of the text", default="text"),
 ]  # fmt: skip
 

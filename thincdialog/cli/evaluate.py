@@ -40,7 +40,10 @@ ARGUMENTS = [
         "--confusion-png >FILE", "draw the confusion matrix into a file (needs the extra plot)"
     ),
     argument("--coverage", "show the share of the texts that get an answer at each precision"),
-    argument("--coverage-png >FILE", "draw precision against that share into a file (extra plot)"),
+    argument(
+        "--coverage-png >FILE",
+        "draw precision against the share of answered texts into a file (needs the extra plot)",
+    ),
     resamples(count),
     FORCE,
     GPU,

@@ -3,7 +3,16 @@
 import argparse
 import sys
 
-from .arguments import GPU, INPUT_FORMAT, INPUT_TEXT, MODEL, THRESHOLD, argument, common, positive
+from .arguments import (
+    GPU,
+    INPUT_TEXT,
+    MODEL,
+    THRESHOLD,
+    argument,
+    common,
+    input_format,
+    positive,
+)
 from .output import counted, for_stdout, messages
 
 EXAMPLES = [
@@ -30,7 +39,7 @@ ARGUMENTS = [
                 "(default: stdout)"),
     argument("--top N", "candidates or classes to write, best first", positive, 1),
     THRESHOLD,
-    INPUT_FORMAT,
+    input_format("that of the model's training data, else detected in the file"),
     argument("--text-field NAME", "field or column of the text (default: as in the training data)"),
     argument("--label-speaker WHO", "in conversations, the speaker that the model replies as "
              "(default: as in the training data or the layout, else every speaker but the last)"),

@@ -40,7 +40,7 @@ class FileOptions:
     max_bad_share (float): Fraction of a file's conversations (or examples) that may be left out,
         0.0 to 1.0; more is an error.
     encoding (Optional[str]): Encoding of the files, such as "cp1252"; if None, UTF-8, or UTF-16
-        if a byte order mark indicates it.
+        or UTF-32 if a byte order mark indicates it.
     mutators (Optional[Union[List, Dict]]): Mutators to apply in order, each in a section
         `[tasks.x.mutators.name]`.
     candidates (Optional[str]): File of candidates for all messages, one per line, numbered or
