@@ -178,6 +178,24 @@ def test_without_checkpoints_the_old_run_stays_to_the_end(folder):
     assert not list(Path("out").glob("checkpoint-*"))
 
 
+def test_a_model_without_a_checkpoint_outlives_a_run_that_saved_nothing(folder):
+    """Only a config and an empty log remain of a run that was killed before it saved a model. They
+    are not an old run, which would replace the model of the next run if that is killed."""
+    out = Path("out")
+    shutil.rmtree(out)
+    out.mkdir()
+    (out / "config.cfg").write_text("[paths]\n")
+    (out / "log.jsonl").touch()
+    SEEN.clear()
+    look = {"training__callbacks__look": {"@callbacks": "tests.looking.v1"}}
+    quietly_train("c.cfg", out, resume=True, **look, **NEVER)
+    assert SEEN and not any(".replaced" in name for _, _, found in SEEN for name in found)
+    before = files(out)
+    with pytest.raises(OutputError, match="holds model-best, but no checkpoint to resume from"):
+        quietly_train("c.cfg", out, resume=True, **NEVER)
+    assert files(out) == before
+
+
 @registry.callbacks("tests.stopping.v1")
 def stopping(at: int):
     return lambda info, agent: os.kill(os.getpid(), signal.SIGINT) if info["step"] == at else None

@@ -27,14 +27,17 @@ MOVING, REPLACED = ".replacing", ".replaced"
 
 
 def move_away(folder: Path) -> None:
-    """Move the run in a folder away, if there is one, so that a new run can begin.
+    """Move the run in a folder away, if there is one, so that a new run can begin. The rest of a
+    run that was killed before it saved a model is deleted.
 
     RAISES (OutputError): If the folder cannot be written.
     """
     parts, moving = _parts(folder), folder / MOVING
-    if not parts and not (folder / LOG).stat().st_size:
-        return
     with writing(folder, ELSEWHERE, CANNOT):
+        if not any(path.is_dir() for path in parts):
+            for path in parts:
+                path.unlink()
+            return
         moving.mkdir()
         shutil.copyfile(folder / LOG, moving / LOG)  # The log stays, because it is locked.
         sync(moving / LOG)
