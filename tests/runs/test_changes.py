@@ -49,6 +49,18 @@ def test_run_from_before_a_setting_existed_had_its_default():
     assert len(caught.value.problems) == 1
 
 
+@pytest.mark.parametrize("limit", [{"steps": 3}, {"epochs": 0.25}, {"seconds": 1e-9}])
+def test_limits_below_the_training_so_far_are_refused(tmp_path, limit):
+    run(tmp_path / "out", RANKER)
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    ((unit, lower),) = limit.items()
+    given = {"training__max_steps": 6, f"training__max_{unit}": lower}
+    with pytest.raises(ConfigError, match=rf"max_{unit} = {lower}, but .* already has .* {unit}"):
+        quietly_train(RANKER, tmp_path / "out", resume=True, training__checkpoint_every_steps=2,
+                      **given)  # fmt: skip
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+
+
 def test_harmful_changes_are_refused_by_name_with_both_values(tmp_path):
     run(tmp_path, RANKER)
     harmful = {

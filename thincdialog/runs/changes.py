@@ -181,3 +181,24 @@ def check_config(
     if problems:
         raise ConfigError(problems, checked.name)
     return changes
+
+
+def check_limits(
+    experiment: Experiment, changes: Sequence[Change], loop: Mapping[str, Any], checkpoint: Any
+) -> None:
+    """Check that no limit was lowered below the training that the run has already had.
+
+    changes (Sequence[Change]): Result of ``check_config``.
+    loop (Mapping[str, Any]): State of the training loop.
+    checkpoint (Path): The checkpoint from which the run resumes, for the message.
+    RAISES (ConfigError): If one was.
+    """
+    had = {"steps": loop["position"]["step"], "epochs": loop["position"]["epoch"]}
+    had["seconds"] = loop["seconds"]
+    for change in changes:
+        unit = change.name.removeprefix("training.max_")
+        if unit in had and 0 < change.new < had[unit]:
+            text = f"[training] max_{unit} = {change.new:g}, but {checkpoint} already has"
+            hint = "give a higher limit to resume, or start another run with another --output"
+            text += f" {had[unit]:g} {unit}"
+            raise experiment.checked.error(text, hint, "training", f"max_{unit}")

@@ -23,7 +23,7 @@ from ..training.experiment import Experiment
 from ..training.interruption import Note
 from ..training.keeper import Keeper
 from ..training.progress import Position
-from .changes import Prints, check_config, check_data, check_ops, fingerprints
+from .changes import Prints, check_config, check_data, check_limits, check_ops, fingerprints
 from .checkpoints import ARRAYS, RESTART, STATE, Checkpoints
 from .model_folder import save_model
 from .replaced_run import REPLACED, WRITTEN_WHOLE, delete_replaced, move_away, move_back
@@ -220,6 +220,7 @@ class RunKeeper(Keeper):
         with self.taking_back():
             check_ops(self.experiment, state["ops"], newest)
             changes = check_config(self.experiment, state["config"], newest)
+            check_limits(self.experiment, changes, state["loop"], newest)
             self._fingerprints = fingerprints(self.experiment)
             others = check_data(self.experiment, state["data"], self._fingerprints, newest)
         note(f"Resuming from {newest}.")
