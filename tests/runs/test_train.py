@@ -290,6 +290,21 @@ def test_train_reports_what_is_left_out_if_only_processes_learn_from_it(tmp_path
     assert result.left_out == {path: 600} and said.count("600 of 1,200 conversations left out") == 1
 
 
+def test_train_says_that_fractions_of_an_epoch_need_a_known_size(tmp_path, spoken):
+    spoken |= {"tasks.talk.streaming": True, "loader.shuffle_window": 8}
+    spoken |= {"tokenizer.@tokenizers": "thincdialog.HashNgrams.v1", "tokenizer.n_rows": 50}
+    more = {**spoken, "training.max_epochs": 0.5, "training.eval_every_epochs": 0.25}
+    line = "fractions of an epoch (max_epochs, eval_every_epochs) have no effect."
+    result, said = quietly_train(TALKS + REPLIES, tmp_path / "out", **more)
+    assert said.count(line) == 1
+    # The first epoch was trained to its end, so another limit is needed to continue.
+    assert [row["epoch"] for row in read_log(tmp_path / "out")] == [0.0, 1.0]
+    assert "To continue, set [training] max_epochs = 2 with --resume." in said
+    more = {**spoken, "training.max_epochs": 1.0}
+    _, said = quietly_train(TALKS + REPLIES, tmp_path / "whole", **more)
+    assert "fractions of an epoch" not in said
+
+
 def test_train_that_resumes_knows_what_was_left_out_before(tmp_path, spoken):
     """It does not read the first file again."""
     spoken |= {"tasks.talk.streaming": True, "world.batcher.size": 8, "training.max_epochs": 1.0}

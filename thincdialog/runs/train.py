@@ -26,7 +26,7 @@ from ..training.interruption import Interrupted, Interruption
 from ..training.loop import TrainingLoop
 from ..training.problems import check_training
 from ..training.progress import Position
-from ..training.triggers import LIMITS, TrainingLimits
+from ..training.triggers import LIMITS, OF_EPOCHS, TrainingLimits
 from ..worlds import BatchWorld
 from .model_card import write_card
 from .output_folder import check_output, check_start, taken_back
@@ -161,6 +161,10 @@ class TrainingRun:
         teachers = [self.teacher, *held_out.values()]
         # Read all data that is kept in memory, so that errors in it are found before training.
         sizes = [teacher.n_examples for teacher in teachers]
+        fractions = [name for name in OF_EPOCHS if experiment.training[name] % 1]
+        if sizes[0] is None and fractions:
+            text = "train is a stream, whose size is known only after the first epoch. Until then,"
+            self.note(f"{text} fractions of an epoch ({', '.join(fractions)}) have no effect.")
         if sizes[-1] is None and experiment.has_split("test"):
             text = "is a stream, which is read only after training;"
             self.note(f"test {text} to check it now, run `debug data`.")
@@ -269,7 +273,9 @@ class TrainingRun:
         if is_best and limit in LIMITS:
             text = f"{training['score']} on dev was still improving at the end. To continue, set"
             how = " with --resume" if self.folder else ""
-            self.note(f"{text} [training] {limit} = {2 * training[limit]}{how}.")
+            # In a stream of unknown size, the first epoch may be longer than its limit.
+            had = int(loop.position.epoch) if limit == "max_epochs" else 0
+            self.note(f"{text} [training] {limit} = {2 * max(training[limit], had)}{how}.")
         if dev is not None and loop.selection.step == 0 < loop.position.step:
             text = f"no step has improved {training['score']} on dev, so the best weights are those"
             self.note(f"{text} before training. See debug data and find-lr.")

@@ -12,6 +12,8 @@ MOST_EVALUATIONS = 20
 MOST_MULTIPLES = 1e15
 # Settings of ``[training]`` that end it.
 LIMITS = ("max_epochs", "max_steps", "max_seconds", "min_steps")
+# Settings of ``[training]`` that may be fractions of an epoch.
+OF_EPOCHS = ("max_epochs", "eval_every_epochs")
 
 
 class TrainingLimits(NamedTuple):
