@@ -5,6 +5,7 @@ import json
 import pytest
 
 from tests.training.examples import RANKER
+from thincdialog.api import ConfigError, train
 from thincdialog.cli.main import main
 
 CODE = '''
@@ -83,6 +84,20 @@ def test_user_metric_is_optimised_shown_and_compared(shown, tmp_path):
     assert value in shown("results b a --columns name,test/w_off")
     table = json.loads(shown("results b a --json"))
     assert [row["name"] for row in table] == ["a", "b"] and table[0]["score"] < table[1]["score"]
+
+
+@pytest.mark.parametrize("name", ["accuracy", "examples"])
+def test_user_metric_with_the_name_of_another_is_refused(shown, tmp_path, name):
+    code = CODE.replace('f"{self.unit}_off"', f'"{name}"').replace("my.Length", f"my.{name}")
+    (tmp_path / "clash.py").write_text(code)
+    config = CONFIG.replace("my.Length", f"my.{name}").replace('"w_off"', f'"{name}"')
+    config += '[evaluation.metrics.accuracy]\n@metrics = "thincdialog.Accuracy.v1"\n'
+    with pytest.raises(ConfigError) as error:
+        train(config, code="clash.py")
+    other = "Accuracy" if name == "accuracy" else "the evaluation itself"
+    (problem,) = error.value.problems
+    assert f"[evaluation.metrics] '{name}' is reported by " in problem.text
+    assert other in problem.text and "LengthMetric" in problem.text
 
 
 UNKNOWN = '''

@@ -470,9 +470,19 @@ class Experiment:
             teacher.set_metrics([])
         return teacher
 
-    def candidate_problems(self) -> List[Problem]:
-        """Return a problem if ``n_candidates`` is set, but the agent would not choose from these
-        candidates."""
+    def evaluation_problems(self) -> List[Problem]:
+        """Return a problem if two metrics report the same name, or if ``n_candidates`` is set, but
+        the agent would not choose from these candidates."""
+        reporting = {"examples": "the evaluation itself"}
+        for metric in self.metrics:
+            title = type(metric).__name__
+            for name in metric.fresh().report():
+                if name in reporting:
+                    text = f"[evaluation.metrics] '{name}' is reported by {reporting[name]}"
+                    hint = "leave one of them out, or choose another name in its report()"
+                    at = self.checked.where("evaluation", "metrics")
+                    return [Problem(at, f"{text} and by {title}", hint)]
+                reporting[name] = title
         n = self.evaluation["n_candidates"]
         if not n or self.agent.uses_candidates:
             return []
@@ -489,10 +499,11 @@ class Experiment:
         split (str): "train", "dev" or "test".
         with_metrics (bool): Whether to score replies.
         max_examples (Optional[int]): Maximum number of examples; that of the config if None.
-        RAISES (ConfigError): If the config sets two kinds of candidates at once.
+        RAISES (ConfigError): If the config sets two kinds of candidates at once, or if two metrics
+            report the same name.
         RAISES (DataError): If the split has no data.
         """
-        problems = self.candidate_problems()
+        problems = self.evaluation_problems()
         if problems:
             raise ConfigError(problems, self.checked.name)
         settings = self.evaluation

@@ -59,7 +59,7 @@ def find_problems(experiment: Experiment) -> List[Problem]:
     problems += _schedule_problems(experiment)
     problems += experiment.runner.problems(experiment)
     problems += _score_problems(experiment)
-    problems += experiment.candidate_problems()
+    problems += experiment.evaluation_problems()
     return problems
 
 
