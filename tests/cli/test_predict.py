@@ -202,7 +202,8 @@ def test_evaluate_scores_the_labelled_examples_alone(folder, run):
     with open(folder / "some.csv", "w", newline="") as file:
         csv.writer(file).writerows(rows)
     command = "evaluate model --paths.test some.csv --predictions some.jsonl --json -"
-    code, out, _ = run(command)
+    code, out, err = run(command)
+    assert "test: 1 of 3 examples have no label, and are not scored" in err
     lines = [json.loads(line) for line in (folder / "some.jsonl").read_text().splitlines()]
     assert code == 0 and [row.get("right") is None for row in lines] == [False, True, False]
     right = sum(row["right"] for row in lines if row["labels"])

@@ -76,6 +76,10 @@ def run(arguments: argparse.Namespace) -> None:
         messages.warn(f"No example of {found.split} has a label: nothing is scored")
     elif arguments.json != "-":
         _show_scores(found, stream)
+    n_rows, n_unscored = len(found.rows), len(found.rows) - len(found.scored)
+    if found.labelled and n_unscored:
+        text = f"{n_unscored:,} of {n_rows:,} examples have no label, and are not scored"
+        messages.warn(f"{found.split}: {text}")
     if matrix is not None:
         show_classes(matrix, arguments, stream)
     facts = classes_as_json(matrix, arguments.per_class, arguments.confusion)

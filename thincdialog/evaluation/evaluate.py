@@ -64,6 +64,11 @@ class Evaluation:
         return [row for row in self.rows if row.labels]
 
     @property
+    def scored(self) -> List[Prediction]:
+        """The replies that are scored."""
+        return [row for row in self.rows if can_score(row.labels, self.metrics)]
+
+    @property
     def threshold(self) -> float:
         """The model's threshold; 0.0 if it has none."""
         return self.agent.rejects_below or 0.0
@@ -95,8 +100,7 @@ class Evaluation:
 
         RAISES (DataError): If the labels are not classes.
         """
-        scored = (row for row in self.rows if can_score(row.labels, self.metrics))
-        known = [(row.labels or (), row.reply) for row in scored]
+        known = [(row.labels or (), row.reply) for row in self.scored]
         return confusion_matrix(known, f"the {self.split} data")
 
     @property
