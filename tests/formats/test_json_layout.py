@@ -333,6 +333,14 @@ def test_layout_keeps_system_turns_apart(tmp_path, layout, mode, flat):
     assert (list(default.examples()) == examples) == (mode == "context")
 
 
+def test_layout_of_sharegpt_leaves_out_tools(tmp_path):
+    """The names of their turns are those of LLaMA-Factory."""
+    said = [("human", "weather?"), ("function_call", "f()"), ("observation", "42"), ("gpt", "cold")]
+    value = [{"conversations": [{"from": who, "value": text} for who, text in said]}]
+    layout = JSONLayout("sharegpt", train=write(tmp_path / "a.json", value))
+    assert rows(layout) == [("0/0", "weather?", ["cold"])]
+
+
 @pytest.mark.parametrize("flat", [False, True])
 def test_layout_with_system_turns_allows_leaving_out_openings(tmp_path, flat):
     path = write(tmp_path / "a.json", with_system("messages", *"SAUA"))
