@@ -84,7 +84,7 @@ class _Source:
     def _message(self, example: Any, number: int) -> Message:
         where = f"a message of episode {number}"
         if not _is_example(example):
-            text = f"{where} is {short(example)}: expected a mapping or a pair (text, label)"
+            text = f"{where} is {short(example)}: expected a mapping or a pair of strings (text, label)"
             raise DataError(self.origin, text + self.given_by)
         is_mapping = isinstance(example, Mapping)
         message = Message(example if is_mapping else {"text": example[0], "labels": example[1]})
