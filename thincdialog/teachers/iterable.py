@@ -84,8 +84,8 @@ class _Source:
     def _message(self, example: Any, number: int) -> Message:
         where = f"a message of episode {number}"
         if not _is_example(example):
-            text = f"{where} is {short(example)}: expected a mapping or a pair of strings (text, label)"
-            raise DataError(self.origin, text + self.given_by)
+            text = f"{where} is {short(example)}: expected a mapping or a pair of strings"
+            raise DataError(self.origin, f"{text} (text, label){self.given_by}")
         is_mapping = isinstance(example, Mapping)
         message = Message(example if is_mapping else {"text": example[0], "labels": example[1]})
         if "eval_labels" in message:
