@@ -27,5 +27,5 @@ def test_term_index_finds_the_best_document(tokens, query):
     asked = np.array(list(query), dtype=np.int64)
     weights = np.array(list(query.values()), dtype=np.float32)
     assert index.best(asked, weights) == expected
-    again = TermIndex.from_arrays(index._asdict())
+    again = TermIndex.from_arrays(index.to_arrays())
     assert again.best(asked, weights) == expected

@@ -28,6 +28,7 @@ from ..layers.parts import Parts
 from ..losses.class_softmax import ClassSoftmax
 from ..messages import Message, MessageBatch
 from ..models.committee import Committee
+from ..ops.devices import upload
 from ..protocol import Observations, ReadingOptions
 from ..registry import registry
 from ..teachers import Teacher
@@ -347,20 +348,16 @@ class ClassifierAgent(ModelAgent):
         logits = logits / ops.xp.float32(self.temperature)
         P = ops.to_numpy(ops.softmax(logits))  # (n_examples, n_classes)
         evaluation_losses = self._evaluation_losses(batch, P)
-        among, ranks = self._among(batch), -P
-        for row, chosen in among.items():
-            apart = ops.to_numpy(logits[row])[chosen]
-            powers = np.exp(apart - apart.max())
-            P[row], ranks[row] = 0.0, 1.0
-            P[row, chosen] = powers / powers.sum()
-            ranks[row, chosen] = -P[row, chosen]
+        allowed = self._allowed(batch)
+        if not allowed.all():
+            masked = ops.xp.where(*upload(ops, allowed), logits, ops.xp.float32(-np.inf))
+            P = ops.to_numpy(ops.softmax(masked))
         # A stable sort, so that equally probable classes keep their order.
-        order = np.argsort(ranks, axis=1, kind="stable")[:, : self.n_ranked]
+        order = np.argsort(np.where(allowed, -P, 1.0), axis=1, kind="stable")[:, : self.n_ranked]
         best = P[np.arange(len(P)), order[:, 0]]
-        ranked = [[self.classes[index] for index in row] for row in order.tolist()]
-        of_ranked = np.take_along_axis(P, order, axis=1).tolist()
-        for row, chosen in among.items():
-            ranked[row], of_ranked[row] = ranked[row][: len(chosen)], of_ranked[row][: len(chosen)]
+        orders = [row[:n] for row, n in zip(order, allowed.sum(axis=1))]
+        ranked = [[self.classes[index] for index in row.tolist()] for row in orders]
+        of_ranked = [p[row].tolist() for p, row in zip(P, orders)]
         replies = map(self.decide, batch.column("text"), (row[0] for row in ranked), best.tolist())
         columns = {
             "text": list(replies),
@@ -374,17 +371,16 @@ class ClassifierAgent(ModelAgent):
         }
         return MessageBatch(columns, len(batch))
 
-    def _among(self, batch: Batch) -> Dict[int, List[int]]:
-        """Return the rows that choose from only some of the classes, with the numbers of these
-        classes."""
-        among: Dict[int, List[int]] = {}
-        if "label_candidates" not in batch.store.names:
-            return among
-        for row, texts in enumerate(batch.column("label_candidates")):
-            chosen = sorted({self._index[text] for text in texts or () if text in self._index})
-            if 0 < len(chosen) < len(self.classes):
-                among[row] = chosen
-        return among
+    def _allowed(self, batch: Batch) -> np.ndarray:
+        """Return the classes that each example may choose from: those among its candidates, or all
+        if none are; bools, shape (n_examples, n_classes)."""
+        allowed = np.ones((len(batch), len(self.classes)), dtype=bool)
+        if "label_candidates" in batch.store.names:
+            for row, texts in zip(allowed, batch.column("label_candidates")):
+                chosen = [self._index[text] for text in texts or () if text in self._index]
+                row[:] = not chosen
+                row[chosen] = True
+        return allowed
 
     def _evaluation_losses(self, batch: Batch, P: Any) -> List[Optional[float]]:
         """Return the loss of each example in nats, None if its class is not known."""

@@ -327,13 +327,13 @@ class RankerAgent(ModelAgent):
 
     def answer(self, batch: Observations) -> Sequence[Message]:
         batch = Batch.of(batch)
-        lists, pools = self._choices(batch)
+        lists = self._choices(batch)
         inputs = self.inputs(batch)
         with exact_products(self.model.ops):
             vectors = self._comparable(self.model.get_ref("context_encoder").predict(inputs))
         said = batch.said() if self.blocks_repeats else [set[str]()] * len(lists)
         repeats = [self._repeats(texts, of_row) for texts, of_row in zip(lists, said)]
-        scores = self._scores(vectors, lists, pools)
+        scores = self._scores(vectors, lists)
         if self.model.has_ref(SECOND):
             self._look_again(inputs, lists, scores)
         names = ("text", "text_candidates", "candidate_scores", "candidate_probabilities", "loss")
@@ -349,8 +349,8 @@ class RankerAgent(ModelAgent):
                 columns[name].append(value)
         return MessageBatch(columns, len(lists))
 
-    def _choices(self, batch: Batch) -> Tuple[List[Sequence[str]], List[Sequence[str]]]:
-        """Return the candidates of each row, and the lists among them that several rows share.
+    def _choices(self, batch: Batch) -> List[Sequence[str]]:
+        """Return the candidates of each row; rows may share a list.
 
         RAISES (DataError): If a row has an empty list, or has no list although it needs one.
         """
@@ -372,41 +372,31 @@ class RankerAgent(ModelAgent):
         elif source in ("batch", "batch_all"):
             of_rows = given if source == "batch_all" else [(right or [""])[:1] for right in labels]
             pool = list(dict.fromkeys(t for of, each in zip(scored, of_rows) if of for t in each))
-        lists = [
+        return [
             pool if is_scored and source != "inline" else texts or self.fixed
             for texts, is_scored in zip(given, scored)
         ]
-        return lists, [self.fixed, pool]
 
-    def _scores(
-        self,
-        vectors: Floats2d,
-        lists: Sequence[Sequence[str]],
-        pools: Sequence[Sequence[str]],
-    ) -> List[np.ndarray]:
+    def _scores(self, vectors: Floats2d, lists: Sequence[Sequence[str]]) -> List[np.ndarray]:
         """Score the candidates of each row, float32. The scores do not depend on the other rows.
 
         vectors (Floats2d): Vector of each row's context.
         lists (Sequence): Candidates of each row.
-        pools (Sequence): The lists that several rows share.
         """
-        ops, known, encode = self.model.ops, self._vectors, self._encode_candidates
+        known, encode = self._vectors, self._encode_candidates
+        lasting = [id(self.fixed), id(self.words)]
+        rows_of: Dict[int, List[int]] = {}
+        for row, texts in enumerate(lists):
+            rows_of.setdefault(id(texts), []).append(row)
+        passing = [rows[0] for key, rows in rows_of.items() if key not in lasting]
+        if passing:  # Encoding all of these texts at once is faster.
+            known.of([text for row in passing for text in lists[row]], encode)
         found = [np.zeros(0, dtype="f")] * len(lists)
-        own = [row for row, texts in enumerate(lists) if not any(texts is p for p in pools)]
-        if own:
-            candidates = known.of([text for row in own for text in lists[row]], encode)
-            end = 0
-            for row in own:
-                start, end = end, end + len(lists[row])
-                (found[row],) = self._score_all(vectors[row : row + 1], candidates[start:end])
-        for pool in {id(pool): pool for pool in pools}.values():
-            rows = [row for row, texts in enumerate(lists) if texts is pool]
-            if rows:
-                is_lasting = pool is self.fixed or pool is self.words
-                candidates = (known.of_lasting if is_lasting else known.of)(pool, encode)
-                contexts = vectors[ops.asarray1i(rows)]
-                for row, of_row in zip(rows, self._score_all(contexts, candidates)):
-                    found[row] = of_row
+        for key, rows in rows_of.items():
+            candidates = (known.of_lasting if key in lasting else known.of)(lists[rows[0]], encode)
+            contexts = vectors[self.model.ops.asarray1i(rows)]
+            for row, of_row in zip(rows, self._score_all(contexts, candidates)):
+                found[row] = of_row
         return found
 
     def _score_all(self, contexts: Any, candidates: Any) -> np.ndarray:

@@ -222,7 +222,7 @@ class RetrievalAgent(ConversationAgent):
             "known": known.astype(np.int32),
             "frequencies": self.frequencies[known],
             "reply_of": self.reply_of,
-            **self.index._asdict(),
+            **self.index.to_arrays(),
         }
         np.savez(folder / _ARRAYS, **arrays)
 

@@ -1,6 +1,6 @@
 """An inverted index in NumPy, which finds the texts that share important terms with a query."""
 
-from typing import Mapping, NamedTuple, Sequence, Tuple
+from typing import Dict, Mapping, NamedTuple, Sequence, Tuple
 
 import numpy as np
 
@@ -8,9 +8,7 @@ import numpy as np
 class TermIndex(NamedTuple):
     """Hold the weights of terms in documents, sorted by term.
 
-    terms (np.ndarray): The terms that occur, ascending, shape (n_terms,), int32.
-    starts (np.ndarray): Index of each term's first posting, then the number of postings, shape
-        (n_terms + 1,), int64.
+    terms (np.ndarray): Term of each posting, ascending, shape (n_postings,), int32.
     documents (np.ndarray): Document of each posting, shape (n_postings,), int32.
     weights (np.ndarray): Weight of each posting's term in its document, shape (n_postings,),
         float32.
@@ -18,7 +16,6 @@ class TermIndex(NamedTuple):
     """
 
     terms: np.ndarray
-    starts: np.ndarray
     documents: np.ndarray
     weights: np.ndarray
     n_documents: int
@@ -34,10 +31,7 @@ class TermIndex(NamedTuple):
         n_documents (int): Number of documents.
         """
         order = terms.argsort(kind="stable")
-        ascending = terms[order]
-        first = np.flatnonzero(np.diff(ascending, prepend=-1))
-        starts = np.append(first, len(ascending))
-        return cls(ascending[first], starts, documents[order], weights[order], n_documents)
+        return cls(terms[order], documents[order], weights[order], n_documents)
 
     def best(self, terms: np.ndarray, weights: np.ndarray, without: Sequence[int] = ()) -> int:
         """Return the document with the highest sum of products of weights: the first of equals, or
@@ -60,34 +54,34 @@ class TermIndex(NamedTuple):
         dtype (str): Type of the sums.
         """
         scores = np.zeros(self.n_documents, dtype=dtype)
-        at = np.searchsorted(self.terms, terms)
-        for term, place, weight in zip(terms.tolist(), at.tolist(), weights.tolist()):
-            if place < len(self.terms) and self.terms[place] == term:
-                postings = slice(self.starts[place], self.starts[place + 1])
-                # A term has one posting per document, so no index occurs twice.
-                scores[self.documents[postings]] += weight * self.weights[postings]
+        ends = (np.searchsorted(self.terms, terms, side).tolist() for side in ("left", "right"))
+        for first, end, weight in zip(*ends, weights.tolist()):
+            # A term has one posting per document, so no index occurs twice.
+            scores[self.documents[first:end]] += weight * self.weights[first:end]
         return scores
+
+    def to_arrays(self) -> Dict[str, np.ndarray]:
+        """Return arrays to save, with each term once and the place of its first posting."""
+        terms, starts = np.unique(self.terms, return_index=True)
+        starts = np.append(starts, len(self.terms))
+        return {**self._asdict(), "terms": terms, "starts": starts}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> "TermIndex":
-        """Build an index from arrays, which are the saved values of ``_asdict``.
+        """Build an index from the arrays of ``to_arrays``.
 
         RAISES (KeyError, ValueError): If an array is missing or does not fit.
         """
-        *own, n_documents = (arrays[name] for name in cls._fields)
-        index = cls._make([*own, int(n_documents)])
-        parts, (n_postings, documents) = index[:4], (len(index.documents), index.documents)
-        if any(part.ndim != 1 for part in parts) or not np.isfinite(index.weights).all():
-            raise ValueError("an array is not a row of finite numbers")
-        if len(index.starts) != len(index.terms) + 1 or index.starts[-1] != n_postings:
-            raise ValueError("the starts do not fit the terms")
-        if index.starts[0] != 0 or (np.diff(index.starts) < 0).any():
-            raise ValueError("the starts are not in order")
-        if n_postings and not 0 <= documents.min() <= documents.max() < index.n_documents:
+        documents, weights, n = (arrays[name] for name in ("documents", "weights", "n_documents"))
+        counts = np.diff(arrays["starts"])
+        if not documents.shape == weights.shape == (counts.sum(),):
+            raise ValueError("the starts, documents and weights do not fit each other")
+        terms = np.repeat(arrays["terms"], counts)
+        if not np.isfinite(weights).all():
+            raise ValueError("a weight is not finite")
+        if len(documents) and not 0 <= documents.min() <= documents.max() < n:
             raise ValueError("a posting has no document")
-        if len(index.weights) != n_postings:
-            raise ValueError("the weights do not fit the documents")
-        return index
+        return cls.build(documents, terms, weights, int(n))
 
 
 def count_terms(terms: np.ndarray, owners: np.ndarray) -> Tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -1,6 +1,7 @@
 """Select the data for a plot of runs: panels, and the lines in them."""
 
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from itertools import chain
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Set
 
 from ..errors import DataError, closest
 from ..loggers.row_file import is_number
@@ -75,13 +76,23 @@ def make_panels(
     if not logged:
         where = runs[0].path if len(runs) == 1 else "these runs"
         raise DataError(where, "no evaluation has been logged yet, so there is nothing to plot.")
+    of_runs = [_lines(run, against) for run in logged]
+    known = {key for lines in of_runs for key in lines}
+    units = [unit for unit in ("example", "token") if f"{TRAIN}/loss_per_{unit}" in known]
+    loss = f"loss per {' or '.join(units)} (nats)" if units else "loss (nats)"
+    titles = {LOSS: loss, **TITLES}
     scores = [run.rows[-1].get("score_name") for run in logged]
-    chosen = dict.fromkeys(metrics or [LOSS, *(name for name in scores if name)])
+    wanted = metrics or [LOSS, *filter(None, scores)]
+    losses = [key for key in (f"{TRAIN}/{LOSS}", f"{DEV}/{LOSS}") if key in known]
+    parts = (losses if name == LOSS and losses else [name] for name in wanted)
     panels = []
-    for name in dict.fromkeys(part for each in chosen for part in _parts(each, logged)):
-        lines = [line for run in logged for line in _lines(run, name, against)]
+    for name in dict.fromkeys(chain.from_iterable(parts)):
+        lines: List[Line] = []
+        for of_run in of_runs:
+            # If both splits have the metric, dev is used.
+            keys = (name, f"{DEV}/{name}", f"{TRAIN}/{name}")
+            lines += [of_run[key] for key in keys if key in of_run][:1]
         splits = ", ".join(sorted({line.split for line in lines}))
-        titles = {LOSS: _loss_title(logged), **TITLES}
         title = titles.get(name) or f"{name} ({splits})"
         split, _, rest = name.partition("/")
         if split in (TRAIN, DEV) and rest:
@@ -89,28 +100,10 @@ def make_panels(
         if lines:
             panels.append(Panel(name, title, lines))
         elif metrics:
-            raise DataError("--metrics", _unknown(name, logged))
+            raise DataError("--metrics", _unknown(name, known))
     if not panels:
         raise DataError(logged[0].path, "no number has been logged yet: neither loss nor score.")
     return panels
-
-
-def _loss_title(runs: Sequence[Run]) -> str:
-    """Return the title of the loss panels, with the unit if the runs' training rows show it."""
-    units = [
-        unit
-        for unit in ("example", "token")
-        if any(row.get(f"loss_per_{unit}") is not None for run in runs for row in run.rows)
-    ]
-    return f"loss per {' or '.join(units)} (nats)" if units else "loss (nats)"
-
-
-def _parts(name: str, runs: Sequence[Run]) -> List[str]:
-    """Split a requested metric into panels: "loss" into the losses that were measured."""
-    if name != LOSS:
-        return [name]
-    known = {key for run in runs for row in run.rows for key in measured(row)}
-    return [key for key in (f"{TRAIN}/{LOSS}", f"{DEV}/{LOSS}") if key in known] or [name]
 
 
 def measured(row: Mapping[str, Any]) -> Dict[str, float]:
@@ -122,37 +115,28 @@ def measured(row: Mapping[str, Any]) -> Dict[str, float]:
     return {name: float(value) for name, value in found.items() if is_number(value)}
 
 
-def _lines(run: Run, name: str, against: str) -> List[Line]:
-    known = {key for row in run.rows for key in measured(row)}
-    # If both splits have the metric, dev is used.
-    names = [key for key in (name, f"{DEV}/{name}", f"{TRAIN}/{name}") if key in known]
-    lines = []
-    for key in names[:1]:
-        split, _, metric = key.partition("/")
-        points: List[Tuple[float, float]] = []
-        best = None
-        for row in _rows(run, split):
-            value = measured(row)
-            if key in value and against in row:
-                if split == DEV and metric == row.get("score_name") and row.get("is_best"):
-                    best = len(points)
-                points.append((float(row[against]), value[key]))
-        if points:
-            xs, ys = map(list, zip(*points))
-            lines.append(Line(run.name, split, xs, ys, best))
+def _lines(run: Run, against: str) -> Dict[str, Line]:
+    """Return the curves of all numbers in a run's rows, by the names of ``measured``."""
+    has_others = not all(row.get("is_evaluation", True) for row in run.rows)
+    lines: Dict[str, Line] = {}
+    for row in run.rows:
+        is_evaluation = row.get("is_evaluation", True)
+        for name, value in measured(row).items() if against in row else ():
+            split, _, metric = name.partition("/")
+            # For training, rows of evaluations are left out if there are others, because they cover
+            # more steps, so mixing both would make the curve jagged.
+            if split == TRAIN and is_evaluation and has_others:
+                continue
+            line = lines.setdefault(name, Line(run.name, split, [], []))
+            if split == DEV and metric == row.get("score_name") and row.get("is_best"):
+                lines[name] = line._replace(best=len(line.xs))
+            line.xs.append(float(row[against]))
+            line.ys.append(value)
     return lines
 
 
-def _rows(run: Run, split: str) -> Sequence[Mapping[str, Any]]:
-    """Choose the rows for a curve. For training, rows of evaluations are left out if there are
-    others, because they cover more steps, so mixing both would make the curve jagged."""
-    of_training = [row for row in run.rows if not row.get("is_evaluation", True)]
-    return of_training if of_training and split == TRAIN else run.rows
-
-
-def _unknown(name: str, runs: Sequence[Run]) -> str:
-    keys = {key for run in runs for row in run.rows for key in measured(row)}
-    names = sorted({key.partition("/")[2] for key in keys})
-    if close := closest(name, [*names, *keys]):
+def _unknown(name: str, known: Set[str]) -> str:
+    names = sorted({key.partition("/")[2] for key in known})
+    if close := closest(name, [*names, *known]):
         return f"'{name}' was not measured in any run - did you mean '{close}'?"
     return f"'{name}' was not measured in any run - choose from: {', '.join(names)}"
