@@ -171,6 +171,20 @@ def test_console_time_left_of_a_resumed_run_counts_its_own_steps():
     logger.finalize()
 
 
+def test_console_rate_of_a_resumed_run_counts_its_own_examples():
+    stderr = Terminal()
+    logged = LoggedRun({}, first_step=1000, total_steps=2000)
+    logger = ConsoleLogger(logged, io.StringIO(), stderr)
+    for step in (1010, 1020):
+        logged.progress_now = lambda step=step: make_progress(step)
+        logger.log_step(None)
+        time.sleep(REFRESH_SECONDS)
+    rates = re.findall(r"([\d,]+) examples/s", stderr.getvalue())
+    n_examples = make_progress(1020).examples - make_progress(1010).examples
+    assert 0 < int(rates[-1].replace(",", "")) <= n_examples / REFRESH_SECONDS
+    logger.finalize()
+
+
 @pytest.mark.parametrize("stream, progress_bar", [(io.StringIO, True), (Terminal, False)])
 def test_console_no_bar(stream, progress_bar):
     _, err = run(Console(progress_bar=progress_bar), [make_info(1)], stderr=stream())

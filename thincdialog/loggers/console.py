@@ -78,7 +78,9 @@ class ConsoleLogger:
                 bar_format=BAR_FORMAT if run.total_steps else ENDLESS_FORMAT,
             )
         self._looked_at = 0.0
-        self._start_rate(0)
+        # A resumed run counts the examples before the resume, too, which are known only later.
+        self._rate_examples: Optional[int] = None if run.first_step else 0
+        self._rate_since = time.perf_counter()
 
     def _start_rate(self, examples: int) -> None:
         self._rate_examples = examples
@@ -98,7 +100,10 @@ class ConsoleLogger:
         progress = self.run.progress
         assert self.bar is not None and progress is not None
         self._looked_at = now
-        rate = (progress.examples - self._rate_examples) / max(now - self._rate_since, 1e-9)
+        since = self._rate_examples
+        if since is None:
+            self._start_rate(since := progress.examples)
+        rate = (progress.examples - since) / max(now - self._rate_since, 1e-9)
         loss, unit = progress.loss
         shown = f"loss {loss:.4f}/{unit}, {rate:,.0f} examples/s"
         shown += f", {progress.workers}" * bool(progress.workers)
