@@ -43,6 +43,7 @@ def test_run_log_resumes_without_rows_beyond(tmp_path):
         for step in (0, 10, 20, 30):
             log.log_step({"step": step})
         log.rows.file.write(b'{"step": 40, "sc')
+        log.rows.file.flush()
         (tmp_path / "scores.json").write_text("{}")
         # Half a row does not count.
         assert [row["step"] for row in read_log(tmp_path)] == [0, 10, 20, 30]

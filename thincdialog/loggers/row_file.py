@@ -21,24 +21,21 @@ class RowFile:
     def __init__(self, path: Path):
         path.parent.mkdir(parents=True, exist_ok=True)
         self.path = path
-        self.file = path.open("ab", buffering=0)
-        # Bytes of rows that did not fit on the disk, to be written with the next row.
-        self._unwritten = b""
+        # Rows that do not fit on the disk stay in the buffer, and are written with the next row.
+        self.file = path.open("ab", buffering=1 << 20)
+        self._before = b""
         if path.is_file() and path.stat().st_size:  # A pipe has nothing to read.
             with path.open("rb") as file:
                 file.seek(-1, os.SEEK_END)
-                self._unwritten = b"\n" if file.read() != b"\n" else b""
+                self._before = b"\n" if file.read() != b"\n" else b""
 
     def add(self, row: Dict[str, Any]) -> None:
         """Write a row. A number that is not finite becomes null."""
         # Python's own writer preserves floats exactly.
         text = json.dumps(finite(row), allow_nan=False, default=float)
-        self._unwritten += text.encode("utf8") + b"\n"
-        self._write()
-
-    def _write(self) -> None:
-        while self._unwritten:
-            self._unwritten = self._unwritten[self.file.write(self._unwritten) :]
+        self.file.write(self._before + text.encode("utf8") + b"\n")
+        self._before = b""
+        self.file.flush()
 
     def drop_after(self, step: int) -> None:
         """Drop the last rows whose ``step`` is larger, and an incomplete last row."""
@@ -48,7 +45,7 @@ class RowFile:
         while lines and _parsed(lines[-1]).get("step", math.inf) > step:
             lines.pop()
         os.truncate(self.path, sum(map(len, lines)))
-        self._unwritten = b""
+        self._before = b""
 
     def sync(self) -> None:
         """Wait until the rows are safe from a power failure."""
@@ -56,11 +53,7 @@ class RowFile:
 
     def close(self) -> None:
         """Close the file, after a last attempt to write rows that did not fit on the disk."""
-        try:
-            if self._unwritten.strip():
-                self._write()
-        finally:
-            self.file.close()
+        self.file.close()
 
 
 def _parsed(line: bytes) -> Dict[str, Any]:
