@@ -43,7 +43,7 @@ if TYPE_CHECKING:  # The same names as in ``_MODULES``, for type checkers and ed
     from .evaluation.results import Result
     from .examples import Batch, MemoryStore, Store
     from .formats.convert import Conversion, convert
-    from .inspection.data_report import DataReport, DataWarning, Limits
+    from .inspection.data_report import DataReport, DataWarning
     from .inspection.debug_data import debug_data
     from .inspection.debug_overfit import Overfit, debug_overfit
     from .inspection.debug_profile import Profile, debug_profile
@@ -99,7 +99,7 @@ _MODULES = {
     "evaluation.results": "Result",
     "examples": "Batch MemoryStore Store",
     "formats.convert": "Conversion convert",
-    "inspection.data_report": "DataReport DataWarning Limits",
+    "inspection.data_report": "DataReport DataWarning",
     "inspection.debug_data": "debug_data",
     "inspection.debug_overfit": "Overfit debug_overfit",
     "inspection.debug_profile": "Profile debug_profile",
@@ -171,7 +171,7 @@ __all__ = [
     "CrossValidation", "DataError", "DataReport", "DataWarning", "DialogError", "Difference",
     "Distilled", "DryRun", "DynamicBatchWorld", "Evaluation", "ExampleMetric", "Fixed",
     "FlatParameters", "HogwildWorld", "Inputs", "Interrupted", "Interruption", "IterableTeacher",
-    "Judged", "LearnRates", "Lengths", "Limits", "LoggedRun", "MemoryStore", "Message",
+    "Judged", "LearnRates", "Lengths", "LoggedRun", "MemoryStore", "Message",
     "MessageBatch", "Metric", "MetricDifference", "MissingPackageError", "ModelAgent", "ModelError",
     "MultiAgentWorld", "MultiTask", "OutputError", "Overfit", "Padded", "PartnerWorld",
     "Prediction", "Problem", "Profile", "Progress", "ProtocolError", "ReadingOptions", "Reply",

@@ -15,7 +15,7 @@ from tests.agents.topics import CONFIG as MULTI_LABEL
 from tests.agents.topics import LAYOUT
 from tests.examples.talk import write_spoken
 from tests.training.examples import CLASSIFIER, REPLIES, TALKS
-from thincdialog.api import IterableTeacher, Limits, debug_data, registry, train
+from thincdialog.api import IterableTeacher, debug_data, registry, train
 from thincdialog.cli.main import main
 from thincdialog.errors import DataError
 from thincdialog.formats.context import BadDataError
@@ -112,10 +112,7 @@ def test_debug_data_warns(intents):
     assert "the fewest 'greet': 2" in texts["class sizes"]
 
 
-def test_debug_data_limits_and_splits(intents):
-    easy = Limits(1, 1, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0)
-    report = debug_data(INTENTS, limits=easy)
-    assert found(report) == [("texts", "train"), ("new labels", "dev")]
+def test_debug_data_of_some_splits(intents):
     report = debug_data(INTENTS, splits=["dev"])
     (dev,) = report.splits
     assert dev.split == "dev" and dev.in_train.count == 1 and dev.n_unknown == 3
@@ -374,14 +371,16 @@ def test_debug_data_of_sets_of_labels(tmp_path, monkeypatch):
     for name, rows in (("train", train), ("dev", [("e", ["x", "z"])])):
         rows = [{"text": text, "intents": labels} for text, labels in rows]
         (tmp_path / f"{name}.json").write_text(json.dumps(rows))
-    report = debug_data(MULTI_LABEL, limits=Limits(min_of_class=3))
+    report = debug_data(MULTI_LABEL)
     part, dev = report.splits
     assert part.lengths["labels of a text"].histogram == [(0, 0, 1), (1, 1, 2), (2, 2, 2)]
     assert part.pairs == [("x", "y", 2)]
     assert (part.n_labels, part.frequent_labels) == (2, [("x", 4), ("y", 2)])
     assert part.without_label.count == 0  # It is known whether a text has labels.
     texts = {warning.check: warning.text for warning in report.warnings}
-    assert texts["class sizes"].startswith("1 of 2 labels have fewer than 3 examples")
+    assert texts["class sizes"].startswith(
+        "2 of 2 labels have fewer than 10 examples, the fewest 'y': 2"
+    )
     assert texts["contradictions"].startswith("2 examples")  # "d"
     assert "a label that the training data lacks: 'z'" in texts["new labels"]
     assert (dev.new_labels.count, dev.pairs) == (1, [("x", "z", 1)])

@@ -3,14 +3,23 @@
 from itertools import chain
 from typing import Iterator, List, Tuple, Union
 
-from ..evaluation.unreachable import NOBODYS, Unreachable
+from ..evaluation.unreachable import MOST_SHARE, NOBODYS, Unreachable
 from ..formats.context import why_without
-from .data_report import DataReport, DataWarning, ExampleGroup, Limits, SplitReport
+from .data_report import DataReport, DataWarning, ExampleGroup, SplitReport
 
 CHECKS = (
     "reading", "size", "texts", "labels", "candidates", "class sizes", "balance", "new labels",
     "duplicates", "contradictions", "overlap", "ids", "unknown words", "truncation",
 )  # fmt: skip
+# Limits of the warnings. Shares are fractions of the examples of a split, unless stated otherwise.
+MIN_TRAIN = 100  # Training examples of a task.
+MIN_OF_CLASS = 10  # Training examples of a class.
+MAX_LABEL = 0.9  # Share of the most frequent training label.
+MAX_DUPLICATES = 0.1  # Share of training examples that repeat an earlier one.
+MAX_CONTRADICTIONS = 0.01  # Share of training examples whose input also has another class.
+MAX_OVERLAP = 0.01  # Share of dev or test examples that are in the training data.
+MAX_UNKNOWN = 0.05  # Unknown words, as a share of all words.
+MAX_TRUNCATED = 0.1  # Truncated contexts, or labels, as a share of these.
 # Name of the check, finding, and hint.
 Finding = Tuple[str, str, str]
 # Plural forms of verbs to their singular forms.
@@ -21,10 +30,10 @@ def run_checks(report: DataReport) -> None:
     """Fill in the warnings of a report and the names of the checks that passed."""
     found: List[DataWarning] = []
     for part in report.splits:
-        classes, limits = report.has_classes, report.limits
+        classes = report.has_classes
         noun = "label" if report.has_label_sets else "class"
-        findings = (_of_examples(part), _of_labels(part, noun if classes else "", limits),
-                    _of_repeats(part, classes, limits), _of_words(part, limits))  # fmt: skip
+        findings = (_of_examples(part), _of_labels(part, noun if classes else ""),
+                    _of_repeats(part, classes), _of_words(part))  # fmt: skip
         for check, text, hint in chain(*findings):
             found.append(DataWarning(check, part.task, part.split, text, hint))
     # Sorted by check, then by task and split.
@@ -68,32 +77,32 @@ def _of_examples(part: SplitReport) -> Iterator[Finding]:
         yield "ids", text, "give each a unique id, or keep its turns together"
 
 
-def _of_labels(part: SplitReport, noun: str, limits: Limits) -> Iterator[Finding]:
+def _of_labels(part: SplitReport, noun: str) -> Iterator[Finding]:
     """Yield findings about labels.
 
     noun (str): "class" or "label", the word for labels if they are classes; else "".
     """
     plural = {"class": "classes", "label": "labels"}.get(noun)
     is_train = part.split == "train"
-    if is_train and part.n_examples < limits.min_train:
+    if is_train and part.n_examples < MIN_TRAIN:
         examples = "example" if part.n_examples == 1 else "examples"
-        text = f"only {part.n_examples} training {examples} (fewer than {limits.min_train})"
+        text = f"only {part.n_examples} training {examples} (fewer than {MIN_TRAIN})"
         yield "size", text, "collect more, or expect low scores"
     if part.outside.count:
         text = f"{_share(part.outside, 'have')} a label that is not a candidate"
         ids = ", ".join(part.outside_examples)
         hint = "add it to the candidates or classes"
         yield "candidates", f"{text}: {_names(part.outside)} (first in {ids})", hint
-    if part.unreachable.share > limits.max_unreachable:
+    if part.unreachable.share > MOST_SHARE:
         text = f"{part.unreachable.text()} {NOBODYS}: {_names(part.unreachable)}"
         yield "candidates", text, part.unreachable.remedy
     if noun and is_train and part.n_rare_classes:
         name, count = (part.rare_labels or part.frequent_labels)[-1]
         text = f"{part.n_rare_classes} of {part.n_labels} {plural} have fewer than "
-        text += f"{limits.min_of_class} examples, the fewest '{name}': {count}"
+        text += f"{MIN_OF_CLASS} examples, the fewest '{name}': {count}"
         yield "class sizes", text, f"collect more of them, or merge {plural}"
     for name, count in part.frequent_labels[: int(is_train)]:
-        if count > limits.max_label * part.n_examples:
+        if count > MAX_LABEL * part.n_examples:
             text = f"{_percent(count / part.n_examples)} of the examples have the same label"
             hint = "an agent that always predicts it has this accuracy; see macro averages"
             yield "balance", f"{text}, {_short(name)}", hint
@@ -104,36 +113,36 @@ def _of_labels(part: SplitReport, noun: str, limits: Limits) -> Iterator[Finding
         yield "new labels", f"{text}: {_names(part.new_labels)}", hint
 
 
-def _of_repeats(part: SplitReport, has_classes: bool, limits: Limits) -> Iterator[Finding]:
+def _of_repeats(part: SplitReport, has_classes: bool) -> Iterator[Finding]:
     is_train = part.split == "train"
-    if is_train and part.duplicates.share > limits.max_duplicates:
+    if is_train and part.duplicates.share > MAX_DUPLICATES:
         text = f"{_share(part.duplicates, 'have')} the input and labels of an earlier example"
         yield "duplicates", f"{text}: {_names(part.duplicates)}", "they count more than others"
-    if has_classes and is_train and part.contradictions.share > limits.max_contradictions:
+    if has_classes and is_train and part.contradictions.share > MAX_CONTRADICTIONS:
         text = f"{_share(part.contradictions, 'have')} an input that has another label elsewhere"
         hint = "correct one of the labels"
         yield "contradictions", f"{text}: {_names(part.contradictions)}", hint
     if part.shared:
         yield "overlap", part.shared, "give each split its own file, or set dev_share"
-    elif part.in_train.share > limits.max_overlap:
+    elif part.in_train.share > MAX_OVERLAP:
         text = f"{_share(part.in_train, 'are')} also in the training data"
         hint = "scores on them measure memorisation; remove them from one side"
         yield "overlap", f"{text}: {_names(part.in_train)}", hint
-    if part.near_train.share > limits.max_overlap:
+    if part.near_train.share > MAX_OVERLAP:
         text = f"{_share(part.near_train, 'are')} similar to training data"
         hint = "scores on them may measure memorisation; check whether both are from one source"
         yield "overlap", f"{text}: {_names(part.near_train)}", hint
 
 
-def _of_words(part: SplitReport, limits: Limits) -> Iterator[Finding]:
+def _of_words(part: SplitReport) -> Iterator[Finding]:
     share = part.n_unknown / max(1, part.n_words)
-    if share > limits.max_unknown:
+    if share > MAX_UNKNOWN:
         words = ", ".join(word for word, _ in part.unknown_words[:5])
         text = f"{_percent(share)} of the words are unknown: {words}"
         hint = "keep more words ([tokenizer]), use subwords, or check where the texts come from"
         yield "unknown words", text, hint
     for name, share in part.truncated.items():
-        if share > limits.max_truncated:
+        if share > MAX_TRUNCATED:
             length = part.lengths[f"{name[:-1]} tokens"]
             text = f"{_percent(share)} of the {name} are truncated (95 % have up to "
             setting = "max_context (or history_size)" if name == "contexts" else "max_label"

@@ -9,8 +9,9 @@ from ..evaluation.shared_file import shared_file
 from ..evaluation.unreachable import Unreachable
 from ..formats.spellings import is_null_like
 from ..messages import Message
+from .data_checks import MIN_OF_CLASS
 from .data_lengths import LengthSurvey
-from .data_report import ExampleGroup, Limits, SkippedData, SplitReport
+from .data_report import ExampleGroup, SkippedData, SplitReport
 from .data_survey import FORMS, UNLABELLED, Survey
 from .near_duplicates import near_duplicates
 
@@ -24,7 +25,6 @@ def report_split(
     split: str,
     survey: Survey,
     train: Sequence[Survey],
-    limits: Limits,
     unreachable: Unreachable,
 ) -> SplitReport:
     """Make the report on a split.
@@ -32,7 +32,6 @@ def report_split(
     task, split (str): Names of the task and the split.
     survey (Survey): Survey of the split.
     train (Sequence[Survey]): Surveys of the training data of all tasks.
-    limits (Limits): Their ``min_of_class`` decides which classes are rare.
     unreachable (Unreachable): Labels that the agent can never give.
     """
     data = survey.teacher.data[split]
@@ -108,7 +107,7 @@ def report_split(
         frequent_labels=by_count[:N_NAMED],
         # The rarest labels, without those already shown as frequent.
         rare_labels=classes[N_NAMED:][-N_NAMED:],
-        n_rare_classes=sum(count < limits.min_of_class for _, count in classes),
+        n_rare_classes=sum(count < MIN_OF_CLASS for _, count in classes),
         n_with_features=survey.n_with_features,
         pairs=[(*pair, count) for pair, count in _most(survey.pairs.items())],
         new_labels=_some(survey, n_new, new_labels[:N_NAMED]),

@@ -64,7 +64,7 @@ class SplitReport:
     frequent_labels, rare_labels (List[Count]): The most and the least frequent labels, in order.
     pairs (List[Tuple[str, str, int]]): Pairs of labels that most often occur together, each with
         its number of examples.
-    n_rare_classes (int): Number of classes with fewer examples than ``Limits.min_of_class``.
+    n_rare_classes (int): Number of classes with fewer examples than ``MIN_OF_CLASS``.
     without_text, empty_text (ExampleGroup): Examples with neither text nor features, and examples
         whose text is only white space.
     without_label, empty_label (ExampleGroup): Examples without a label, and examples with a label
@@ -138,33 +138,6 @@ class SplitReport:
 
 
 @dataclass(frozen=True)
-class Limits:
-    """Hold the limits beyond which ``debug data`` warns. Fractions are 0.0 to 1.0.
-
-    min_train (int): Minimum number of training examples of a task.
-    min_of_class (int): Minimum number of training examples of a class.
-    max_label (float): Maximum fraction of the most frequent training label.
-    max_duplicates (float): Maximum fraction of training examples that repeat an earlier one.
-    max_contradictions (float): Maximum fraction of training examples whose input also has another
-        class.
-    max_overlap (float): Maximum fraction of dev or test examples that are in the training data.
-    max_unknown (float): Maximum fraction of unknown words.
-    max_truncated (float): Maximum fraction of truncated contexts, or labels.
-    max_unreachable (float): Maximum fraction of dev or test labels that are in no candidate list.
-    """
-
-    min_train: int = 100
-    min_of_class: int = 10
-    max_label: float = 0.9
-    max_duplicates: float = 0.1
-    max_contradictions: float = 0.01
-    max_overlap: float = 0.01
-    max_unknown: float = 0.05
-    max_truncated: float = 0.1
-    max_unreachable: float = 0.5
-
-
-@dataclass(frozen=True)
 class DataWarning:
     """Describe a likely problem.
 
@@ -190,7 +163,6 @@ class DataReport:
     has_label_sets (bool): Whether a text may have several labels, or none.
     vocabulary (int): Number of distinct words in the training data, or in the tokenizer's
         vocabulary.
-    limits (Limits): The limits of the warnings.
     warnings (List[DataWarning]): The warnings, in the order of the checks.
     passed (List[str]): Names of the checks without warnings.
     regime (str): Size of the training data and the accuracy to expect; "" for replies.
@@ -203,7 +175,6 @@ class DataReport:
     has_classes: bool
     has_label_sets: bool
     vocabulary: int
-    limits: Limits
     warnings: List[DataWarning] = field(default_factory=list)
     passed: List[str] = field(default_factory=list)
     regime: str = ""

@@ -15,7 +15,7 @@ from ..training.experiment import CodeLike, Experiment, Overrides
 from ..training.reading_bar import reading_bar
 from .data_checks import run_checks
 from .data_comparison import report_split
-from .data_report import DataReport, Limits, SplitReport
+from .data_report import DataReport, SplitReport
 from .data_survey import Reading, Survey
 from .paddings import find_paddings
 
@@ -30,7 +30,6 @@ def debug_data(
     config: ConfigLike,
     *,
     splits: Optional[Sequence[str]] = None,
-    limits: Limits = Limits(),  # noqa: B008 - it never changes
     overrides: Overrides = None,
     code: CodeLike = None,
     stderr: Optional[TextIO] = None,
@@ -45,7 +44,6 @@ def debug_data(
 
     config (ConfigLike): Path of a config, its text, a Config, or a dict of its sections.
     splits (Optional[Sequence[str]]): Splits to report on; all if None.
-    limits (Limits): Limits beyond which to warn.
     overrides (Optional[Mapping[str, Any]]): "section.key" to value.
     code (CodeLike): Python file or files to import first.
     stderr (Optional[TextIO]): Stream for progress; sys.stderr if None.
@@ -56,7 +54,7 @@ def debug_data(
     bad: Dict[str, BadData] = {}
     with experiment.working(), tolerating(outside_labels=True, bad_data=bad):
         try:
-            report = _report(experiment, splits, limits, stderr or sys.stderr)
+            report = _report(experiment, splits, stderr or sys.stderr)
         except DataError:
             if not bad:
                 raise
@@ -65,9 +63,7 @@ def debug_data(
         return report
 
 
-def _report(
-    experiment: Experiment, splits: Optional[Sequence[str]], limits: Limits, stream: TextIO
-) -> DataReport:
+def _report(experiment: Experiment, splits: Optional[Sequence[str]], stream: TextIO) -> DataReport:
     wanted = list(splits or SPLITS)
     for split in splits or ["train"]:
         experiment.check_data(split)
@@ -98,11 +94,11 @@ def _report(
     for name, split in [(name, split) for name in tasks for split in wanted]:
         if (name, split) in surveys:
             lost = unreachable.get((name, split), Unreachable())
-            part = report_split(name, split, surveys[name, split], train, limits, lost)
+            part = report_split(name, split, surveys[name, split], train, lost)
             if experiment.stores is not None:
                 part.store = experiment.stores.about(name, split)
             reports.append(part)
-    report = DataReport(reports, reading.has_classes, reading.has_label_sets, n_known, limits)
+    report = DataReport(reports, reading.has_classes, reading.has_label_sets, n_known)
     run_checks(report)
     if "train" in wanted:
         experiment.choose(experiment.training_split())
