@@ -2,7 +2,7 @@
 
 from contextlib import nullcontext
 from itertools import chain, groupby, islice
-from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from ..messages import Message
 from ..metrics import Metric, merge_tasks, report_values
@@ -37,13 +37,9 @@ def evaluate_agent(
         keeping = order.keeping_ids() if recorder else nullcontext({})
         # The agent is not copied, because only the original has batch_act().
         with keeping as ids, make_world(task, agent) as world:
-            world.start_epoch(0, 0)
-            if recorder is None:
-                while not world.epoch_done():
-                    world.parley()
-                return world.report()
-            recorder.record(name, acts_of(world))
-            recorder.arrange(name, (name for block in sorted(ids) for name in ids[block]))
+            answer_all(world, name, recorder)
+            if recorder is not None:
+                recorder.arrange(name, (name for block in sorted(ids) for name in ids[block]))
             return world.report()
 
     return evaluate_by(measure, agent, teacher)
@@ -75,12 +71,25 @@ def evaluate_by(measure: ShowTask, agent: Agent, teacher: Teacher) -> Dict[str, 
     return report_values(merge_tasks(reports))
 
 
-def acts_of(world: World) -> Iterator[Sequence]:
-    """Yield the acts of teacher and agent, parley by parley, until the epoch is done."""
+def answer_all(
+    world: World,
+    task: str,
+    recorder: Optional[Recorder],
+    parleyed: Callable[[], None] = lambda: None,
+) -> None:
+    """Let the agent of a world answer all examples.
+
+    task (str): Name of the task.
+    recorder (Optional[Recorder]): Records every reply.
+    parleyed (Callable[[], None]): Called after each parley.
+    """
+    world.start_epoch(0, 0)
     while not world.epoch_done():
         world.parley()
-        if world.acts:  # The acts of teacher and agent are first; other agents may take part.
-            yield world.acts[:2]
+        parleyed()
+        if recorder is not None and world.acts:
+            # The acts of teacher and agent are first; other agents may take part.
+            recorder.record(task, *world.acts[:2])
 
 
 def sample_exchanges(

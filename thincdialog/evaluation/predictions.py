@@ -2,7 +2,8 @@
 
 from array import array
 from dataclasses import dataclass
-from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple
+from functools import partial
+from typing import Any, Dict, Iterable, List, Optional, Sequence
 
 from ..messages import SELF, Message, Turn
 from ..metrics import AverageMetric, ExampleMetric, Metric
@@ -24,6 +25,7 @@ class Prediction:
     conversation (str): Common name of the examples of one conversation; the id of an example that
         is not part of a conversation.
     n_candidates (int): Number of candidates of the example; 0 if it has none.
+    is_end (bool): Whether the example ended its episode.
     """
 
     id: str
@@ -34,6 +36,7 @@ class Prediction:
     task: str = ""
     conversation: str = ""
     n_candidates: int = 0
+    is_end: bool = True
 
     def as_json(self, metrics: Sequence[ExampleMetric], n_best: int = 10) -> Dict[str, Any]:
         """Return the prediction as a row of a predictions file.
@@ -106,41 +109,35 @@ def is_mean_of_examples(metric: Metric) -> bool:
 class Recorder:
     """Record the replies of an evaluation; see ``evaluate_agent()``.
 
-    rows (Dict[str, List[Tuple[Prediction, bool]]]): Task ("" if there is only one) to replies in
-        the order in which they were recorded, and whether each ended its episode.
-    predictions (Dict[str, List[Prediction]]): Task to replies in the order of the data.
+    predictions (Dict[str, List[Prediction]]): Task ("" if there is only one) to replies; in the
+        order of the data after ``arrange``.
     """
 
     def __init__(self) -> None:
-        self.rows: Dict[str, List[Tuple[Prediction, bool]]] = {}
         self.predictions: Dict[str, List[Prediction]] = {}
 
-    def record(self, task: str, acts: Iterable[Sequence[Any]]) -> None:
-        """Record the acts of a world, parley by parley, until its epoch is done."""
-        rows = self.rows.setdefault(task, [])
-        for messages, replies in acts:
-            if isinstance(messages, Message):
-                messages, replies = [messages], [replies]
-            for message, reply in zip(messages, replies):
-                is_end = bool(message.get("episode_done", True))
-                rows.append((_prediction(task, message, reply), is_end))
+    def record(self, task: str, messages: Any, replies: Any) -> None:
+        """Record the acts of a parley: those of the teacher, and the agent's replies to them."""
+        if isinstance(messages, Message):
+            messages, replies = [messages], [replies]
+        rows = map(partial(_prediction, task), messages, replies)
+        self.predictions.setdefault(task, []).extend(rows)
 
     def join(self, other: "Recorder") -> None:
         """Add the replies to other examples that another recorder has recorded."""
-        for task, rows in other.rows.items():
-            self.rows.setdefault(task, []).extend(rows)
+        for task, rows in other.predictions.items():
+            self.predictions.setdefault(task, []).extend(rows)
 
     def arrange(self, task: str, ids: Iterable[str]) -> None:
         """Sort the replies of a task into the order of its data, after all were recorded.
 
         ids (Iterable[str]): Ids of all examples of the task, in the order of the data.
         """
-        rows, places = self.rows.pop(task, []), dict[str, int]()
+        rows, places = self.predictions.setdefault(task, []), dict[str, int]()
         for place, name in enumerate(ids if rows else ()):
             places.setdefault(name, place)
-        rows.sort(key=lambda row: places.get(row[0].id, len(places)))
+        rows.sort(key=lambda row: places.get(row.id, len(places)))
         _name_conversations(rows)
-        self.predictions[task] = [row for row, _ in rows]
 
 
 def _prediction(task: str, message: Message, reply: Message) -> Prediction:
@@ -161,18 +158,19 @@ def _prediction(task: str, message: Message, reply: Message) -> Prediction:
         task=task,
         conversation=conversation,
         n_candidates=len(message.get("label_candidates") or ()),
+        is_end=bool(message.get("episode_done", True)),
     )
 
 
-def _name_conversations(rows: List[Tuple[Prediction, bool]]) -> None:
+def _name_conversations(rows: List[Prediction]) -> None:
     """Set the conversation of each row, given the rows in the order of the data."""
     going = ""
-    for row, is_end in rows:
-        if going or not is_end:
+    for row in rows:
+        if going or not row.is_end:
             going = going or _conversation_of(row.id) or row.id
             row.conversation = going
         row.conversation = row.conversation or row.id
-        going = "" if is_end else going
+        going = "" if row.is_end else going
 
 
 def _conversation_of(example: str) -> str:

@@ -749,7 +749,7 @@ def test_ray_workers_that_only_evaluate_need_no_training_data(tmp_path, agent):
     actor = WorkerActor()
     assert actor.call("make", recipe) == os.getpid()
     _, recorder = actor.call("evaluate", "test", 1, 2, data, None, {}, Recorder())
-    assert [row.text for row, _ in recorder.rows[""]] == ["hi"]
+    assert [row.text for row in recorder.predictions[""]] == ["hi"]
 
 
 def test_ray_data_that_is_deleted_later_is_named_with_the_node(tmp_path):

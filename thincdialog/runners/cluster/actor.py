@@ -2,7 +2,6 @@
 
 import os
 import socket
-from collections import deque
 from contextlib import ExitStack
 from typing import Any, Dict, Mapping, Optional, Tuple
 
@@ -11,7 +10,7 @@ from threadpoolctl import threadpool_limits
 
 from ...config import build_block
 from ...errors import DialogError, TrainingError
-from ...evaluation.evaluate_agent import acts_of, evaluate_by
+from ...evaluation.evaluate_agent import answer_all, evaluate_by
 from ...evaluation.predictions import Recorder
 from ...formats.context import tolerating
 from ...loader.failure import Failure
@@ -231,18 +230,12 @@ class WorkerActor:
             def measure(name: str, task: Teacher) -> Dict[str, Metric]:
                 share = task.share_of(worker, n_workers)
                 with experiment.make_evaluation_world(share, experiment.agent) as world:
-                    world.start_epoch(0, 0)
-                    acts = map(self._counted, acts_of(world))
-                    if recorder is None:
-                        deque(acts, maxlen=0)  # Answer all examples.
-                    else:
-                        recorder.record(name, acts)
+                    answer_all(world, name, recorder, self._parleyed)
                     reports[name] = dict(world.report())
                 return reports[name]
 
             evaluate_by(measure, experiment.agent, self._evaluated[split])
             return reports, recorder
 
-    def _counted(self, acts: Any) -> Any:
+    def _parleyed(self) -> None:
         self._n_parleys += 1
-        return acts
