@@ -174,7 +174,11 @@ def test_multi_label_says_which_scores_there_are(folder):
 @pytest.mark.parametrize(
     "rows, settings, what",
     [
-        ([("a", ["x"])], {"labels": ["y"]}, "example 0/0 has the label 'x', which is not in"),
+        (
+            [("a", ["x"])],
+            {"labels": ["y"]},
+            "example 0/0 has the label 'x', which is not among the labels",
+        ),
         ([("a", []), ("b", [])], {}, "no training example has a label"),
     ],
 )

@@ -35,7 +35,7 @@ from ..teachers import Teacher
 from .beginnings import Carried
 from .collating import Collate
 from .judged import Inputs, Judged
-from .model_agent import ModelAgent, no_labels, no_layer
+from .model_agent import ModelAgent, labelled_examples, no_layer
 
 # Modules of Thinc's layers that return probabilities, and modules of layers that combine the
 # outputs of all their sublayers. Any other layer with sublayers returns the output of the last one.
@@ -161,7 +161,8 @@ class ClassifierAgent(ModelAgent):
 
     def survey(self, train: Teacher) -> None:
         counts: Dict[str, int] = dict.fromkeys(self.given_classes or (), 0)
-        for number, example in enumerate(train.examples()):
+        examples = labelled_examples(train, "classes", self.given_classes)
+        for number, example in enumerate(examples):
             self._survey_input(example, number == 0, train.order.origin)
             labels = example.all_labels
             if len(set(labels)) > 1:
@@ -171,15 +172,7 @@ class ClassifierAgent(ModelAgent):
                 text += " labels: @agents = thincdialog.MultiLabel.v1"
                 raise DataError(train.order.origin, f"{found}: {text}.")
             for label in labels[:1]:
-                if self.given_classes is not None and label not in counts:
-                    raise DataError(
-                        train.order.origin,
-                        f"example {example['id']} has the label {label!r}, which is not among "
-                        "the classes in [agent]. Add it there, or leave 'classes' out.",
-                    )
                 counts[label] = counts.get(label, 0) + 1
-        if not any(counts.values()):
-            raise no_labels(train)
         classes = list(self.given_classes or sorted(counts))
         if len(classes) < 2:
             raise DataError(

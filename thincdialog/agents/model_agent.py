@@ -715,6 +715,28 @@ def has_rectangles(model: Model) -> bool:
     return any("padded" in node.name or "is_padded" in node.attrs for node in model.walk())
 
 
+def labelled_examples(
+    train: Teacher, setting: str, given: Optional[Sequence[str]]
+) -> Iterator[Message]:
+    """Yield all examples of the training data, and check their labels.
+
+    setting (str): Name of the agent's setting that lists all labels.
+    given (Optional[Sequence[str]]): The labels that it lists; None for any labels.
+    RAISES (DataError): If a label is not listed, or no example has a label.
+    """
+    known, has_labels = None if given is None else set(given), False
+    for example in train.examples():
+        for label in example.all_labels:
+            if known is not None and label not in known:
+                text = f"example {example['id']} has the label {label!r}, which is not among the "
+                text += f"{setting} in [agent]. Add it there, or leave '{setting}' out."
+                raise DataError(train.order.origin, text)
+            has_labels = True
+        yield example
+    if not has_labels:
+        raise no_labels(train)
+
+
 def no_labels(train: Teacher) -> DataError:
     """Make the error for training data without labels."""
     return DataError(

@@ -32,7 +32,7 @@ from .beginnings import Carried
 from .classifier import SOFTMAX, _last_layers
 from .collating import Collate
 from .judged import Inputs, Judged
-from .model_agent import ModelAgent, no_labels, no_layer
+from .model_agent import ModelAgent, labelled_examples, no_layer
 
 PROBABILITIES = (*SOFTMAX, "thinc.layers.sigmoid", "thinc.layers.sigmoid_activation")
 # Parameter of the model that holds the threshold of each label.
@@ -114,20 +114,11 @@ class MultiLabelAgent(ModelAgent):
         RAISES (DataError): If an example has features, or a label that is not in the config.
         """
         labels = set(self.given_labels or ())
-        n_labels = 0
-        for example in train.examples():
-            who = f"example {example['id']}"
+        for example in labelled_examples(train, "labels", self.given_labels):
             if example.get("features") is not None and self.collate is None:
-                text = f"{who} has features, but this agent reads text: add [agent.collate]"
-                raise DataError(train.order.origin, text)
-            n_labels += len(example.all_labels)
-            for label in example.all_labels:
-                if self.given_labels is not None and label not in labels:
-                    text = f"{who} has the label {label!r}, which is not in [agent] labels"
-                    raise DataError(train.order.origin, f"{text}: add it, or leave out 'labels'")
-                labels.add(label)
-        if not n_labels:
-            raise no_labels(train)
+                text = f"example {example['id']} has features, but this agent reads text"
+                raise DataError(train.order.origin, f"{text}: add [agent.collate]")
+            labels.update(example.all_labels)
         self._set_labels(self.given_labels or sorted(labels))
 
     def carry_over(self, state: Mapping[str, Any]) -> Carried:

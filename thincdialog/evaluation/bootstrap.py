@@ -11,15 +11,25 @@ from array import array
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
-from typing import Dict, Hashable, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import (
+    Callable,
+    Dict,
+    Hashable,
+    Iterable,
+    Iterator,
+    List,
+    Mapping,
+    Optional,
+    Sequence,
+    Tuple,
+)
 
 import numpy
 
-from ..metrics import ExampleMetric, Metric
-from ..metrics.example_metric import can_score
+from ..metrics import Metric
 from ..metrics.macro_metric import COUNTS, MACRO
 from ..metrics.metric import Report, Sums, merged
-from .predictions import Prediction, report_of
+from .predictions import Prediction
 
 N_RESAMPLES = 1000
 # Largest number of elements in memory: of the weights of one block of resamples, and of the sums
@@ -184,7 +194,7 @@ class Drawn:
 
 def draw(
     rows: Mapping[str, Sequence[Prediction]],
-    metrics: Sequence[ExampleMetric],
+    report: Callable[[Sequence[Prediction]], Report],
     totals: Mapping[str, Report],
     n_resamples: int,
 ) -> Drawn:
@@ -192,15 +202,15 @@ def draw(
     are drawn the same way, so that two models can be compared.
 
     rows (Mapping[str, Sequence[Prediction]]): Replies of each task, in the order of its data.
-    metrics (Sequence[ExampleMetric]): The metrics that replies are scored by.
+    report (Callable): Returns the metrics of some replies.
     totals (Mapping[str, Report]): The metrics of each task to resample.
     n_resamples (int): Number of resamples; 0 for none.
     """
     resampled: Dict[str, Dict[str, Resampled]] = {}
     units = {task: [row.conversation for row in own] for task, own in rows.items()}
     for number, (task, own) in enumerate(rows.items()):
-        if n_resamples and any(can_score(row.labels, metrics) for row in own):
-            sums = (sums_of(report_of([row], metrics)) for row in own)
+        if n_resamples and report(own):
+            sums = (sums_of(report([row])) for row in own)
             resampled[task] = resample(sums, units[task], totals[task], n_resamples, number)
     n_drawn, n_rows = sum(len({*own}) for own in units.values()), sum(map(len, rows.values()))
     what = "examples" if n_drawn == n_rows else "conversations"

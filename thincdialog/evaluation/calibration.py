@@ -5,9 +5,10 @@ The logits of a classifier are divided by one number, the temperature. It is cho
 labels of the dev data most probable. (Guo et al. 2017, https://arxiv.org/abs/1706.04599)
 """
 
-from typing import List, Sequence, Tuple
+from typing import Any, List, Sequence, Tuple
 
 import numpy as np
+from thinc.api import NumpyOps
 
 from ..agents.classifier import LOWEST
 from ..training.experiment import Experiment
@@ -30,12 +31,8 @@ def tempered(P: np.ndarray, temperature: float) -> np.ndarray:
     P (np.ndarray): Probabilities, shape (n_examples, n_classes).
     RETURNS (np.ndarray): The new probabilities, float64, shape (n_examples, n_classes).
     """
-    return _softmax(np.log(np.maximum(P, FLOOR)) / temperature)
-
-
-def _softmax(Z: np.ndarray) -> np.ndarray:
-    powers = np.exp(Z - Z.max(axis=1, keepdims=True))
-    return powers / powers.sum(axis=1, keepdims=True)
+    Z: Any = np.log(np.maximum(P, FLOOR))
+    return NumpyOps().softmax(Z, temperature=temperature)
 
 
 def fit_temperature(P: np.ndarray, right: np.ndarray) -> float:
@@ -55,7 +52,7 @@ def fit_temperature(P: np.ndarray, right: np.ndarray) -> float:
     low, high = np.log(LOWEST), np.log(HIGHEST)
     for _ in range(N_HALVINGS):
         middle = (low + high) / 2
-        found = _softmax(Z / np.exp(middle))
+        found = tempered(P, np.exp(middle))
         if all_right:
             is_too_sure = found.max(axis=1).mean() > 1 - 1 / (len(Z) + 2)
         else:

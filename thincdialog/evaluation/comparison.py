@@ -7,14 +7,15 @@ or hard for both models then change both scores alike, and cancel out in the dif
 
 from collections import Counter
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 import numpy
 
 from ..errors import DataError
 from ..messages import Message
-from ..metrics import AverageMetric, ExampleMetric, Metric, merge_reports, merge_tasks
+from ..metrics import AverageMetric, merge_reports, merge_tasks
 from ..metrics.metric import Report, higher_is_better, is_share
 from ..metrics.usual import is_added
 from ..training.experiment import CodeLike, Overrides, PathLike
@@ -24,7 +25,7 @@ from .predictions import Prediction, report_of
 from .predictions_file import read_predictions
 
 Rows = Dict[str, List[Prediction]]
-Metrics = Sequence[ExampleMetric]
+Scoring = Callable[[Sequence[Prediction]], Report]
 Reports = Mapping[str, Report]
 
 
@@ -114,14 +115,14 @@ def compare(
         replies of both models are scored by the metrics of its config.
     RAISES (DialogError): If a model or file cannot be used, or the examples differ.
     """
-    (first, metrics), (second, own) = (_read(path, split, overrides, code) for path in (a, b))
+    (first, report), (second, own) = (_read(path, split, overrides, code) for path in (a, b))
     if not (Path(a).is_file() or Path(b).is_file()):
-        own = metrics
+        own = report
     names = f"{a} and {b}"
     second = _in_order_of(first, second, names)
-    one = {task: report_of(rows, metrics) for task, rows in first.items()}
-    other = {task: report_of(rows, own) for task, rows in second.items()}
-    in_a = draw(first, metrics, _common(one, other), n_resamples)
+    one = {task: report(rows) for task, rows in first.items()}
+    other = {task: own(rows) for task, rows in second.items()}
+    in_a = draw(first, report, _common(one, other), n_resamples)
     in_b = draw(second, own, _common(other, one), n_resamples)
     differences = _differences(_merged(one), _merged(other), in_a.values, in_b.values)
     if not differences:
@@ -176,28 +177,17 @@ def two_sided(drawn: numpy.ndarray) -> float:
 # --- the two sides --------------------------------------------------------------------
 
 
-class _Recorded(ExampleMetric):
-    """Report the metrics that a file of predictions has for each reply."""
-
-    # A reply without labels has no metrics in the file, or those of its empty set.
-    compares_sets = True
-
-    def reset(self) -> None:
-        self.counted: Dict[str, Metric] = {}
-
-    def add(self, labels: Sequence[str], reply: Message) -> None:
-        own = {name: AverageMetric(value, 1) for name, value in reply["metrics"].items()}
-        self.counted = merge_reports(self.counted, own)
-
-    def report(self) -> Dict[str, Metric]:
-        return self.counted
+def _recorded(rows: Sequence[Prediction]) -> Report:
+    """Return the metrics that a file of predictions has for some replies."""
+    known = (row.reply["metrics"].items() for row in rows)
+    return merge_reports(*({n: AverageMetric(value, 1) for n, value in own} for own in known))
 
 
-def _read(path: PathLike, split: str, overrides: Overrides, code: CodeLike) -> Tuple[Rows, Metrics]:
-    """Return the replies of each task, and the metrics to score them by."""
+def _read(path: PathLike, split: str, overrides: Overrides, code: CodeLike) -> Tuple[Rows, Scoring]:
+    """Return the replies of each task, and the function that scores them."""
     if not Path(path).is_file():
         found = evaluate_in_detail(path, split=split, overrides=overrides, code=code, n_resamples=0)
-        return found.predictions, found.metrics
+        return found.predictions, partial(report_of, metrics=found.metrics)
     rows: Rows = {}
     for line in read_predictions(path):
         row = Prediction(
@@ -209,7 +199,7 @@ def _read(path: PathLike, split: str, overrides: Overrides, code: CodeLike) -> T
             n_candidates=line.get("n_candidates", 0),
         )
         rows.setdefault(row.task, []).append(row)
-    return rows, [_Recorded()]
+    return rows, _recorded
 
 
 def _in_order_of(first: Rows, second: Rows, names: str) -> Rows:

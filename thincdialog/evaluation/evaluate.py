@@ -1,6 +1,7 @@
 """Evaluate a saved model; in detail, with intervals and the reply to every example."""
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Dict, List, Sequence, Tuple
 
 import numpy
@@ -190,8 +191,9 @@ def agent_in_detail(
     metrics, recorder = experiment.metrics, Recorder()
     scores = experiment.runner.evaluate(experiment, teacher, recorder)
     rows = recorder.predictions
-    totals = {task: report_of(own, metrics) for task, own in rows.items()}
-    drawn = draw(rows, metrics, totals, n_resamples)
+    report = partial(report_of, metrics=metrics)
+    totals = {task: report(own) for task, own in rows.items()}
+    drawn = draw(rows, report, totals, n_resamples)
     intervals = {
         name: interval(drawn.values[name])
         for name in scores
