@@ -8,7 +8,7 @@ import pytest
 from tests.training.examples import RANKER, quietly_train
 from tests.training.two_tasks import SIZES, TWO_TASKS
 from thincdialog.agents.ranker import RankerAgent
-from thincdialog.api import DialogError, dry_run, find_lr
+from thincdialog.api import DialogError, dry_run, find_lr, registry
 from thincdialog.cli.main import main
 
 
@@ -64,6 +64,21 @@ def test_dry_run_errors_are_those_of_training(config, overrides):
         quietly_train(config, **overrides)
     with pytest.raises(type(wanted.value)) as found:
         run_dry(config, overrides=overrides)
+    assert str(found.value) == str(wanted.value)
+
+
+@registry.agents("tests.dry_run.Idle.v1")
+class IdleAgent(RankerAgent):
+    def read(self, batch):
+        return None
+
+
+def test_dry_run_names_the_code_that_learns_nothing():
+    config = RANKER.replace('"thincdialog.Ranker.v1"', '"tests.dry_run.Idle.v1"')
+    with pytest.raises(DialogError, match="found nothing to learn from") as wanted:
+        quietly_train(config)
+    with pytest.raises(DialogError) as found:
+        run_dry(config)
     assert str(found.value) == str(wanted.value)
 
 

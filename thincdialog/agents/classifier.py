@@ -163,7 +163,8 @@ class ClassifierAgent(ModelAgent):
         counts: Dict[str, int] = dict.fromkeys(self.given_classes or (), 0)
         examples = labelled_examples(train, "classes", self.given_classes)
         for number, example in enumerate(examples):
-            self._survey_input(example, number == 0, train.order.origin)
+            if self.collate is None:
+                self._survey_input(example, number == 0, train.order.origin)
             labels = example.all_labels
             if len(set(labels)) > 1:
                 known = ", ".join(map(short, labels))
@@ -212,25 +213,23 @@ class ClassifierAgent(ModelAgent):
     def _survey_input(self, example: Message, is_first: bool, data: str) -> None:
         """Check that all examples have the same kind of input: text, or the same number of
         features."""
-        if self.collate is not None:
-            return
-        features = example.get("features")
+        features, who = example.get("features"), f"example {example['id']}"
+        self._check_features(who, features, data, is_first)
+        if features is not None and example.get("text"):
+            found = f"{who} has both features and a text ({short(example['text'])})"
+            text = "a classifier reads one of them. Leave one out, or give [agent] a collate"
+            raise DataError(data, f"{found}: {text} function.")
+
+    def _check_features(self, who: str, features: Any, data: str, is_first: bool = False) -> None:
+        """Check that an example has one row of as many features as the first one; or none."""
         n_features = None if features is None else _n_features(features)
+        if features is not None and n_features is None:
+            text = "expected one row of numbers. Flatten them, or set [agent.collate]"
+            raise DataError(data, f"{who} has features of several dimensions: {text}.")
         if is_first:
             self.n_features = n_features
-        who = f"example {example['id']}"
-        if features is not None and n_features is None:
-            found = f"{who} has features of several dimensions"
-            text = "expected one row of numbers. Flatten them, or set [agent.collate]"
-            raise DataError(data, f"{found}: {text}.")
         if n_features != self.n_features:
             raise DataError(data, f"{who} has {n_features or 'no'} features, {self._expected()}")
-        if n_features is not None and example.get("text"):
-            found = f"{who} has both features and a text ({short(example['text'])})"
-            text = (
-                "a classifier reads one of them. Leave one out, or give [agent] a collate function"
-            )
-            raise DataError(data, f"{found}: {text}.")
 
     def _expected(self) -> str:
         if self.n_features is None:
@@ -392,12 +391,7 @@ class ClassifierAgent(ModelAgent):
             return super().inputs(batch)
         rows = batch.column("features")
         for name, row in zip(batch.ids(), rows):
-            n_features = None if row is None else _n_features(row)
-            if n_features != self.n_features:
-                found = "several dimensions of" if row is not None else "no"
-                found = found if n_features is None else str(n_features)
-                who = "the message" if name is None else f"example {name}"
-                raise DataError("data", f"{who} has {found} features, {self._expected()}")
+            self._check_features("the message" if name is None else f"example {name}", row, "data")
         return self.model.ops.asarray2f(np.asarray(np.stack(rows), dtype="f"))
 
 

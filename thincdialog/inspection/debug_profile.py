@@ -127,7 +127,7 @@ def measure(trial: Trial, steps: int) -> Profile:
         n_examples = _step(trial, gathered, stopwatch if is_measured else None)
         examples += n_examples * is_measured
         seconds[is_measured] += time.perf_counter() - started
-    gathered.close()  # type: ignore[attr-defined]
+    gathered.close()
     per_step = 1000 / steps
     return Profile(
         is_on_gpu=_is_on_gpu(trial),

@@ -6,19 +6,17 @@ import tracemalloc
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Optional, TextIO, Union
+from typing import Any, Dict, Iterator, List, Optional, TextIO, Union, cast
 
 from ..config import ConfigLike
-from ..errors import DataError
 from ..evaluation.evaluate_agent import evaluate_agent
 from ..ops.device_memory import held_bytes
-from ..runners.alone import gather, one_step
 from ..runs.output_folder import check_contents, check_output
 from ..runs.train import TrainingRun, measure_baselines
-from ..teachers import Teacher
 from ..training.experiment import CodeLike, Experiment, Overrides
 from ..training.selection import Selection
 from ..training.triggers import TrainingLimits
+from .trial import Trial
 
 # Minimum number of examples of each task to evaluate.
 LEAST_EVALUATED = 64
@@ -77,57 +75,52 @@ def dry_run(
     RETURNS (DryRun): Counts, sizes and the first loss.
     RAISES (DialogError): The errors that ``train()`` would raise.
     """
-    experiment = Experiment.from_config(config, overrides, code)
+    trial = cast(Trial, Trial.from_config(config, overrides, code))
     stream = stderr or sys.stderr
-    with experiment.working():
-        run = TrainingRun(experiment, None, stream, stream)
+    with trial.working():
+        run = TrainingRun(trial, None, stream, stream)
         if output is None:
             check_output(None, force, resume)
         else:
             check_contents(Path(output), force, resume)
-        experiment.use_examples(stream, "none")
+        trial.use_examples(stream, "none")
         found = DryRun(
             {
                 name: {split: task.for_split(split).n_examples for split in task.splits}
-                for name, task in experiment.tasks.items()
+                for name, task in trial.tasks.items()
             }
         )
         run.note_bad_data()
-        experiment.initialize(run.teacher, stream, "none")
-        experiment.use_tokens(stream, "none")
-        if experiment.agent.learns:
-            _take_step(experiment, run.teacher, found)
-        _evaluate(experiment, found)
+        trial.teacher = run.teacher
+        trial.initialize(trial.teacher, stream, "none")
+        trial.use_tokens(stream, "none")
+        if trial.agent.learns:
+            _take_step(trial, found)
+        _evaluate(trial, found)
         return found
 
 
-def _take_step(experiment: Experiment, teacher: Teacher, found: DryRun) -> None:
+def _take_step(trial: Trial, found: DryRun) -> None:
     """Make the first training step, in memory only."""
-    training, agent, optimizer = experiment.training, experiment.learner, experiment.optimizer
-    n, seed = training["accumulate_gradient"], experiment.seed
-    with experiment.make_world(teacher, agent) as world:
-        world.start_epoch(0, seed)
-        with _measuring(agent.weights) as taken:
-            while not agent.n_gathered and not world.epoch_done():
-                gather(agent, world, seed, 1, n)
-        if not agent.n_gathered:
-            raise DataError(teacher.order.origin, "no training example has a label")
-        found.loss = agent.gathered_loss()
-        found.step_examples = agent.update(optimizer).examples
-        per_step = float(found.step_examples)
-        if getattr(getattr(world, "batcher", None), "needs_lengths", False):
-            examples = found.step_examples
-            for step in range(2, 2 + MORE_STEPS):
-                if world.epoch_done():
-                    world.start_epoch(step, seed)
-                examples += one_step(agent, world, optimizer, seed, step, n).examples
-            per_step = examples / (1 + MORE_STEPS)
+    agent, optimizer, teacher = trial.learner, trial.optimizer, trial.teacher
+    steps = trial.steps()
+    with _measuring(agent.weights) as taken:
+        next(steps)
+    found.loss = agent.gathered_loss()
+    found.step_examples = examples = agent.update(optimizer).examples
+    per_step = float(examples)
+    if getattr(getattr(trial.world, "batcher", None), "needs_lengths", False):
+        for _ in range(MORE_STEPS):
+            next(steps)
+            examples += agent.update(optimizer).examples
+        per_step = examples / (1 + MORE_STEPS)
+    steps.close()
     found.n_parameters = agent.n_weights
     if teacher.n_examples:
         found.steps_per_epoch = math.ceil(teacher.n_examples / per_step)
-    found.total_steps = TrainingLimits.of(training).total_steps(found.steps_per_epoch)
+    found.total_steps = TrainingLimits.of(trial.training).total_steps(found.steps_per_epoch)
     weights = int(agent.weights.nbytes)
-    n_workers = experiment.runner.n_workers  # All workers share the weights.
+    n_workers = trial.runner.n_workers  # All workers share the weights.
     found.memory = {
         "weights": weights,
         "gradients": weights * n_workers,

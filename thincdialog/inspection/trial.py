@@ -2,7 +2,7 @@
 
 import sys
 from contextlib import contextmanager
-from typing import Any, Iterator, Optional, TextIO, cast
+from typing import Any, Generator, Iterator, Optional, TextIO, cast
 
 from ..config import ConfigLike
 from ..errors import ConfigError, Problem
@@ -10,15 +10,18 @@ from ..runners.alone import gather
 from ..teachers import Teacher
 from ..training.experiment import CodeLike, Experiment, Overrides
 from ..training.loop import nothing_learned
+from ..worlds import World
 
 
 class Trial(Experiment):
     """Hold an experiment whose agent has its initial weights.
 
     teacher (Teacher): Teacher of the training data.
+    world (World): World of ``steps``, after the first of them.
     """
 
     teacher: Teacher
+    world: World
     agent: Any  # Debug commands also access the agent's model.
 
     @property
@@ -32,7 +35,7 @@ class Trial(Experiment):
             raise ConfigError([Problem("", text, "check it with its own tools")])
         return self.agent.model
 
-    def steps(self) -> Iterator[bool]:
+    def steps(self) -> Generator[bool, None, None]:
         """Accumulate the gradient of one step after the other, epoch after epoch, as in training.
         Before the next step, the caller must call the agent's ``update()`` or ``give_up()``.
 
@@ -43,6 +46,7 @@ class Trial(Experiment):
         agent, epoch, step = self.agent, 0, 0
         n_microbatches = self.training["accumulate_gradient"]
         with self.make_world(self.teacher, agent) as world:
+            self.world = world
             while True:
                 world.start_epoch(epoch, self.seed)
                 fewest = 0

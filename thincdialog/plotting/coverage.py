@@ -6,7 +6,7 @@ from typing import Union
 import numpy as np
 
 from ..evaluation.coverage import Guesses, shares_at
-from .picture import new_figure, save_figure
+from .picture import new_figure, save_figure, with_grid
 
 
 def draw_coverage(guesses: Guesses, threshold: float, path: Union[str, Path]) -> None:
@@ -35,7 +35,5 @@ def draw_coverage(guesses: Guesses, threshold: float, path: Union[str, Path]) ->
         ax.legend(loc="lower left")
         ax.set_xlabel(x)
         ax.set_ylabel(y)
-        ax.grid(color="#DDDDDD", linewidth=0.6)
-        ax.set_axisbelow(True)
-        ax.spines[["top", "right"]].set_visible(False)
+        with_grid(ax)
     save_figure(figure, path)

@@ -5,7 +5,7 @@ from typing import Any, Dict, List, Union
 
 from ..errors import importing
 from .curves import AGAINST, Panel
-from .picture import new_figure, save_figure
+from .picture import new_figure, save_figure, with_grid
 
 # The colour-blind safe palette of Okabe and Ito; further lines repeat its colours, dashed.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#000000")
@@ -79,9 +79,7 @@ def _draw(panel: Panel, ax: Any, runs: List[str]) -> None:
             point = line.xs[line.best], line.ys[line.best]
             ax.plot(*point, **BEST, markersize=12, color=style["color"], zorder=5)
     ax.set_title(panel.title, fontsize=11, loc="left")
-    ax.grid(color="#DDDDDD", linewidth=0.6)
-    ax.set_axisbelow(True)
-    ax.spines[["top", "right"]].set_visible(False)
+    with_grid(ax)
 
 
 def _legend(figure: Any, panels: List[Panel], runs: List[str], columns: int) -> None:

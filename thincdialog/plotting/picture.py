@@ -19,6 +19,13 @@ def new_figure(width: float, height: float) -> Any:
     return Figure(figsize=(width, height), layout="constrained")
 
 
+def with_grid(axes: Any) -> None:
+    """Draw a light grid below the curves, and no frame above and to the right of them."""
+    axes.grid(color="#DDDDDD", linewidth=0.6)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
 def save_figure(figure: Any, path: Union[str, Path], **options: Any) -> None:
     """Write a matplotlib figure into a file; missing folders are created.
 
