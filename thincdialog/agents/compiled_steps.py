@@ -4,7 +4,7 @@ import math
 from typing import Any, Tuple
 
 import numpy as np
-from thinc.api import Optimizer
+from thinc.api import Model, Optimizer
 
 from ..errors import ConfigError, MissingPackageError, Problem
 from ..examples.batch import Batch
@@ -48,6 +48,15 @@ class CompiledSteps(ModelAgent):
             finite, and the sum of their squared gradient norms.
         """
         raise NotImplementedError
+
+    def check_model(self, model: Model, name: str, *refs: str) -> None:
+        """Check that the kernel can train the model, which needs these references.
+
+        RAISES (ValueError): If it cannot.
+        """
+        if not all(map(model.has_ref, refs)):
+            text = f"[agent.model] is '{model.name}', but this agent trains only"
+            raise ValueError(f'{text} @models = "{name}"')
 
     def replica(self) -> Any:
         replica = super().replica()

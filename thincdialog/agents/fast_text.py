@@ -72,11 +72,7 @@ class FastTextAgent(CompiledSteps, ClassifierAgent):
         use_reply: Literal["label", "model", "none"] = "none",
     ):
         check_negatives(negatives, 0, ", or 0 for the softmax")
-        if not (model.has_ref("table") and model.has_ref("output")):
-            raise ValueError(
-                f"[agent.model] is '{model.name}', but this agent trains only "
-                '@models = "thincdialog.FastText.v1"'
-            )
+        self.check_model(model, "thincdialog.FastText.v1", "table", "output")
         super().__init__(
             model,
             classes=classes,

@@ -83,11 +83,7 @@ class StarSpaceAgent(CompiledSteps, RankerAgent):
         block_repeats: Optional[bool] = None,
     ):
         check_negatives(negatives, 1)
-        if not model.has_ref("label_table"):
-            raise ValueError(
-                f"[agent.model] is '{model.name}', but this agent trains only "
-                '@models = "thincdialog.StarSpace.v1"'
-            )
+        self.check_model(model, "thincdialog.StarSpace.v1", "label_table")
         loss = loss or RankingHinge()
         is_hinge = isinstance(loss, RankingHinge) and loss.negatives == "mean"
         if not is_hinge and not isinstance(loss, RankingSoftmax):

@@ -124,7 +124,7 @@ def compare(
     other = {task: own(rows) for task, rows in second.items()}
     in_a = draw(first, report, _common(one, other), n_resamples)
     in_b = draw(second, own, _common(other, one), n_resamples)
-    differences = _differences(_merged(one), _merged(other), in_a.values, in_b.values)
+    differences = _differences(merge_tasks(one), merge_tasks(other), in_a.values, in_b.values)
     if not differences:
         text = "cannot be compared: they have no metric in common. Files of predictions "
         text += "hold means over examples only, such as accuracy: compare the models instead."
@@ -141,10 +141,6 @@ def _common(reports: Reports, others: Reports) -> Reports:
         task: {name: m for name, m in report.items() if type(others[task].get(name)) is type(m)}
         for task, report in reports.items()
     }
-
-
-def _merged(reports: Reports) -> Report:
-    return reports[""] if list(reports) == [""] else merge_tasks(reports)
 
 
 def _differences(one: Report, other: Report, of_a: Values, of_b: Values) -> List[MetricDifference]:

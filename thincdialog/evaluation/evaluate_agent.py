@@ -66,8 +66,6 @@ def evaluate_by(measure: ShowTask, agent: Agent, teacher: Teacher) -> Dict[str, 
     finally:
         agent.__dict__.update(known)
         agent.reset_metrics()
-    if list(reports) == [""]:
-        return report_values(reports[""])
     return report_values(merge_tasks(reports))
 
 

@@ -5,6 +5,7 @@ from typing import Iterator, List, Tuple, Union
 
 from ..evaluation.unreachable import MOST_SHARE, NOBODYS, Unreachable
 from ..formats.context import why_without
+from ..formats.wording import short
 from .data_report import DataReport, DataWarning, ExampleGroup, SplitReport
 
 CHECKS = (
@@ -105,7 +106,7 @@ def _of_labels(part: SplitReport, noun: str) -> Iterator[Finding]:
         if count > MAX_LABEL * part.n_examples:
             text = f"{_percent(count / part.n_examples)} of the examples have the same label"
             hint = "an agent that always predicts it has this accuracy; see macro averages"
-            yield "balance", f"{text}, {_short(name)}", hint
+            yield "balance", f"{text}, {short(name, 40)}", hint
     if noun and part.new_labels.count:
         text = f"{_share(part.new_labels, 'have')} a {noun} that the training data lacks"
         hint = "no classifier can predict it; split the data again, or set [agent] threshold, and "
@@ -162,9 +163,4 @@ def _percent(share: float) -> str:
 
 
 def _names(some: Union[ExampleGroup, Unreachable]) -> str:
-    return ", ".join(map(_short, some.ids[:3]))
-
-
-def _short(text: str) -> str:
-    text = " ".join(text.split())
-    return f"'{text if len(text) <= 40 else text[:37] + '...'}'"
+    return ", ".join(short(text, 40) for text in some.ids[:3])

@@ -36,8 +36,11 @@ def merge_tasks(reports: Mapping[str, Report]) -> Dict[str, Metric]:
 
     reports (Mapping[str, Report]): Task name to its report.
     RETURNS (Dict[str, Metric]): `<name>`, over all examples together (micro);
-        `<task>/<name>`; and `macro/<name>`, the mean over the tasks that have examples.
+        `<task>/<name>`; and `macro/<name>`, the mean over the tasks that have examples. The report
+        of a single task named "" is returned as it is.
     """
+    if list(reports) == [""]:
+        return dict(reports[""])
     merged = merge_reports(*reports.values())
     parts: Dict[str, Dict[str, Metric]] = {name: {} for name in merged if name not in COUNTS}
     by_task: Dict[str, Metric] = {}
