@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Union
 
 if TYPE_CHECKING:  # The same names as in ``_MODULES``, for type checkers and editors.
-    from .agents import Conversation, ConversationAgent, Inputs, Judged, ModelAgent
+    from .agents import ConversationAgent, Inputs, Judged, ModelAgent
 
     # The batcher Words stays in thincdialog.batchers: a tokenizer has the same name.
     from .batchers import Batcher, Batchsort, Fixed, Lengths, Padded, Sizes
@@ -81,7 +81,7 @@ if TYPE_CHECKING:  # The same names as in ``_MODULES``, for type checkers and ed
 
 # Module to the names that it defines, for imports at run time.
 _MODULES = {
-    "agents": "Conversation ConversationAgent Inputs Judged ModelAgent",
+    "agents": "ConversationAgent Inputs Judged ModelAgent",
     "batchers": "Batcher Batchsort Fixed Lengths Padded Sizes",
     "callbacks": "Callback",
     "config": "CheckedConfig CodeLike check_config load_config resolve_config write_config",
@@ -167,7 +167,7 @@ def load(
 __all__ = [
     "PARTNER", "SELF", "Agent", "Alone", "Answer", "Answers", "Batch", "Experiment", "Learner",
     "AverageMetric", "BatchWorld", "Batcher", "Batchsort", "Callback", "Chatbot", "CheckedConfig",
-    "CodeLike", "Comparison", "ConfigError", "Conversation", "ConversationAgent", "Conversion",
+    "CodeLike", "Comparison", "ConfigError", "ConversationAgent", "Conversion",
     "CrossValidation", "DataError", "DataReport", "DataWarning", "DialogError", "Difference",
     "Distilled", "DryRun", "DynamicBatchWorld", "Evaluation", "ExampleMetric", "Fixed",
     "FlatParameters", "HogwildWorld", "Inputs", "Interrupted", "Interruption", "IterableTeacher",

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thincdialog.agents.conversation import Conversation, ConversationAgent
+from thincdialog.agents.conversation import ConversationAgent
 from thincdialog.errors import ProtocolError
 from thincdialog.examples import Batch
 from thincdialog.messages import PARTNER, SELF, SILENCE, Message
@@ -26,10 +26,9 @@ def exchange(agent, text, **fields):
 
 
 def test_conversation_keeps_the_last_turns():
-    conversation = Conversation(2)
-    first = conversation.add(PARTNER, "a")
-    conversation.add(SELF, "b")
-    assert conversation.add(PARTNER, "c") == [(SELF, "b"), (PARTNER, "c")]
+    agent = Parrot(history_size=2)
+    first = exchange(agent, "a", labels=["b"])["turns"]
+    assert exchange(agent, "c")["turns"] == [(SELF, "b"), (PARTNER, "c")]
     assert first == [(PARTNER, "a")]
 
 
@@ -142,7 +141,7 @@ def test_agent_copy_restored_at_any_moment_continues_the_same(heard, size, use_r
         copy.self_observe(copy.act())
         seen.append(observations)
     take(len(heard))
-    assert copy.conversation_state() == [list(turn) for turn in copy.conversation.turns]
+    assert copy.conversation_state() == [list(turn) for turn in copy.conversation]
     for other, start in restored:
         for messages, expected in zip(heard[start:], seen[start:]):
             for speaker, (message, observed) in enumerate(zip(messages, expected)):
@@ -157,7 +156,7 @@ def test_agent_state_is_not_changed_by_later_turns():
     value = agent.conversation_state()
     assert value == [[PARTNER, "one"], [SELF, "1 turns"]]
     agent.set_conversation_state(value)
-    assert agent.conversation.turns == [(PARTNER, "one"), (SELF, "1 turns")]
+    assert agent.conversation == [(PARTNER, "one"), (SELF, "1 turns")]
     exchange(agent, "two")
     assert value == [[PARTNER, "one"], [SELF, "1 turns"]]
 

@@ -165,7 +165,7 @@ def test_model_agent_replies_in_training_are_not_in_its_history():
     reply = copy.act()
     copy.self_observe(reply)
     assert reply["text"] in ("stop", "go")
-    assert [text for _, text in copy.conversation.turns] == ["red red"]
+    assert [text for _, text in copy.conversation] == ["red red"]
 
 
 @pytest.mark.parametrize("candidates", ["batch", "fixed", "inline"])

@@ -132,11 +132,11 @@ def test_evaluation_does_not_change_the_conversation_of_a_training():
     agent = make_agent("Ranker", "BagEncoder")
     partner = registry.worlds.get("thincdialog.PartnerWorld.v1")()
     with partner(task([]).for_split("train", training=True), agent) as world:
-        while len(agent.conversation.turns) < 2:
+        while len(agent.conversation) < 2:
             world.parley()
-        turns = list(agent.conversation.turns)
+        turns = list(agent.conversation)
         evaluate_agent(agent, teacher_of(conversations()), partner)
-        assert agent.conversation.turns == turns
+        assert agent.conversation == turns
         world.parley()
 
 

@@ -68,7 +68,7 @@ def test_respond_says_that_it_does_not_know_below_the_threshold(chatbot):
         chatbot.reset()
         said = chatbot.respond("hi", ["a", "yes please", "no"], threshold=threshold)
         assert said == found[0].text
-        assert chatbot._talker.conversation.turns == [(PARTNER, "hi"), (SELF, said)]
+        assert chatbot._talker.conversation == [(PARTNER, "hi"), (SELF, said)]
 
 
 @pytest.mark.parametrize(
@@ -92,13 +92,13 @@ def test_respond_to_all_answers_each_conversation_as_alone(chatbot, monkeypatch)
         roles = [SELF, PARTNER] if len(before) % 2 else [PARTNER, SELF]
         chatbot._talker.set_conversation_state(list(zip(roles, before)))
         alone.append(chatbot.respond(text, candidates, top=2))
-    kept = list(chatbot._talker.conversation.turns)
+    kept = list(chatbot._talker.conversation)
     found = chatbot.respond_to_all(talks, candidates, top=2)
     assert [[a.text for a in one] for one in found] == [[a.text for a in one] for one in alone]
     for one, other in zip(found, alone):
         assert [a.probability for a in one] == pytest.approx([a.probability for a in other])
     assert chatbot.respond_to_all(talks, candidates) == [one[0].text for one in found]
-    assert chatbot._talker.conversation.turns == kept and chatbot.respond_to_all([]) == []
+    assert chatbot._talker.conversation == kept and chatbot.respond_to_all([]) == []
 
 
 @pytest.mark.parametrize("wrong", ["hi", [5], [[]], [["hi", None]]])

@@ -1,7 +1,7 @@
 """Agents: baselines without weights, and agents that answer from a Thinc model."""
 
 from ..registry import import_files
-from .conversation import Conversation, ConversationAgent
+from .conversation import ConversationAgent
 from .judged import Inputs, Judged
 from .model_agent import ModelAgent
 

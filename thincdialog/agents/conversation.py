@@ -1,4 +1,4 @@
-"""The conversation as an agent sees it, and the base of agents that keep one."""
+"""The base of agents that keep the conversation."""
 
 from pathlib import Path
 from typing import Any, Dict, Iterable, List, Optional, Sequence
@@ -9,54 +9,6 @@ from ..messages import PARTNER, SELF, SILENCE, Message, MessageBatch, Turn
 from ..protocol import Agent, ReadingOptions
 
 USE_REPLIES = ("label", "model", "none")
-
-
-class Conversation:
-    """Hold the turns of a conversation, oldest first.
-
-    history_size (int): Number of turns to return, including the current one; -1 for all.
-    turns (Sequence[Turn]): Turns so far.
-    RAISES (ValueError): If history_size is 0 or below -1.
-    """
-
-    __slots__ = ("turns", "heard", "history_size")
-
-    def __init__(self, history_size: int = -1, turns: Sequence[Turn] = ()):
-        if history_size == 0 or history_size < -1:
-            raise ValueError(
-                f"history_size = {history_size}, but it includes the current turn: "
-                "use 1 or more turns, or -1 for all"
-            )
-        self.history_size = history_size
-        # `turns` are final; `heard` also has the turns that wait for an answer. Both lists are
-        # replaced, never changed, so that lists returned to callers stay the same.
-        self.turns: List[Turn] = list(turns)
-        self.heard = self.turns
-
-    def add(self, role: int, text: str) -> List[Turn]:
-        """Append a turn after the turns heard so far.
-
-        role (int): ``PARTNER`` or ``SELF``.
-        RETURNS (List[Turn]): The last ``history_size`` turns.
-        """
-        seen = self.hear(self.heard, role, text)
-        self.turns = self.heard
-        return seen
-
-    def hear(self, before: Sequence[Turn], role: int, text: str) -> List[Turn]:
-        """Hear a turn that waits for an answer; ``settle`` adds it to ``turns``.
-
-        before (Sequence[Turn]): The turns before it, which replace those heard so far.
-        RETURNS (List[Turn]): The last ``history_size`` turns.
-        """
-        self.heard = heard = [*before, (role, text)]
-        return heard[-self.history_size :] if self.history_size > 0 else heard
-
-    def settle(self) -> None:
-        """Make the heard turns final, without a last turn that is silence."""
-        if self.heard and self.heard[-1][1] == SILENCE:
-            self.heard = self.heard[:-1]
-        self.turns = self.heard
 
 
 class ConversationAgent(Agent):
@@ -75,6 +27,10 @@ class ConversationAgent(Agent):
         message's first label, or the reply if it has none), "model" (the reply) or "none" (only the
         partner's turns are kept).
     RAISES (ValueError): If either value is not allowed.
+
+    conversation (List[Turn]): The final turns so far, oldest first.
+    heard (List[Turn]): These, and the turns that wait for an answer. Both lists are replaced, never
+        changed, so that lists returned to callers stay the same.
     """
 
     takes_batches = True
@@ -82,12 +38,14 @@ class ConversationAgent(Agent):
     def __init__(self, *, history_size: int = -1, use_reply: str = "label"):
         if use_reply not in USE_REPLIES:
             raise ValueError(f"use_reply = '{use_reply}', expected one of {', '.join(USE_REPLIES)}")
-        self.use_reply = use_reply
-        self.conversation = Conversation(history_size)
+        if history_size == 0 or history_size < -1:
+            text = f"history_size = {history_size}, but it includes the current turn"
+            raise ValueError(f"{text}: use 1 or more turns, or -1 for all")
+        self.use_reply, self.history_size = use_reply, history_size
+        self._set_conversation([])
 
-    @property
-    def history_size(self) -> int:
-        return self.conversation.history_size
+    def _set_conversation(self, turns: List[Turn]) -> None:
+        self.conversation = self.heard = turns
 
     def reading(self) -> ReadingOptions:
         return ReadingOptions(self.history_size, self.use_reply)
@@ -97,10 +55,12 @@ class ConversationAgent(Agent):
         before = message.get("context")
         observation = Message(message)
         if before is None:
-            before = self.conversation.heard
+            before = self.heard
             if before:
                 observation["context"] = before
-        observation["turns"] = self.conversation.hear(before, PARTNER, message.get("text") or "")
+        self.heard = [*before, (PARTNER, message.get("text") or "")]
+        size = self.history_size
+        observation["turns"] = self.heard[-size:] if size > 0 else self.heard
         self.observation = observation
         return observation
 
@@ -108,27 +68,28 @@ class ConversationAgent(Agent):
         observation = self.observation or Message()
         super().self_observe(message)
         if observation.get("episode_done"):
-            self.conversation = Conversation(self.history_size)
+            self._set_conversation([])
             return
-        self.conversation.settle()
-        text = message.get("text")
+        turns, text = self.heard, message.get("text")
+        if turns and turns[-1][1] == SILENCE:
+            turns = turns[:-1]
         if self.use_reply == "label" and observation.all_labels:
             text = observation.all_labels[0]
         if text is not None and self.use_reply != "none":
-            self.conversation.add(SELF, text)
+            turns = [*turns, (SELF, text)]
+        self._set_conversation(turns)
 
     def conversation_state(self) -> Any:
         """Return the turns before those that wait for an answer, as a list of [role, text]."""
-        return [[role, text] for role, text in self.conversation.turns]
+        return [[role, text] for role, text in self.conversation]
 
     def set_conversation_state(self, value: Any) -> None:
         super().set_conversation_state(value)
-        turns = [(role, text) for role, text in value]
-        self.conversation = Conversation(self.history_size, turns)
+        self._set_conversation([(role, text) for role, text in value])
 
     def reset(self) -> None:
         super().reset()
-        self.conversation = Conversation(self.history_size)
+        self._set_conversation([])
 
     def state(self) -> Dict[str, Any]:
         """Return the results of ``initialize`` as JSON values, without weights and arrays."""
