@@ -46,7 +46,7 @@ def words():
 PARTS = {
     "teachers": "test_contract.Lights.v1", "layers": "test_contract.Words.v1",
     "loggers": "thincdialog.Console.v1", "optimizers": "Adam.v1",
-    "metrics": "thincdialog.Accuracy.v1", "runners": "thincdialog.Alone.v1",
+    "metrics": "thincdialog.F1.v1", "runners": "thincdialog.Alone.v1",
     "tokenizers": "thincdialog.Words.v1",
 }  # fmt: skip
 CONFIG = """

@@ -227,7 +227,7 @@ def of_workers(run):
     """Return the lines that a run printed about its workers."""
     lines = run.stderr.getvalue().splitlines(keepends=True)
     notes = ("on dev was still improving at the end", "of the contexts were longer than",
-             "test is a stream", "Saving to ", "Computing with ",
+             "train is a stream", "test is a stream", "Saving to ", "Computing with ",
              "no step has improved")  # fmt: skip
     return "".join(line for line in lines if not any(note in line for note in notes))
 
