@@ -94,6 +94,15 @@ def test_dataset_of_unlabelled_rows():
     assert [row.get("eval_labels") for row in shown(rows)] == [None, ["x"]]
 
 
+def test_dataset_rows_without_a_list_of_labels_are_errors_for_sets_of_labels():
+    """Only an empty list means that a text has no label."""
+    with tolerating(empty_labels=True):
+        assert shown([{"text": "a", "label": []}])[0]["eval_labels"] == []
+        for row in ({"text": "a", "label": None}, {"text": "a", "lable": ["x"]}):
+            with pytest.raises(DataError, match="row 0 has no 'label'"):
+                shown([row])
+
+
 def test_dataset_labels_come_in_many_forms():
     labels = [np.array([0, 2]), np.int64(3), 4, 0.5, ("a", 1)]
     rows = [{"text": "a", "label": label} for label in labels]

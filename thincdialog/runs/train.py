@@ -276,6 +276,12 @@ class TrainingRun:
             # In a stream of unknown size, the first epoch may be longer than its limit.
             had = int(loop.position.epoch) if limit == "max_epochs" else 0
             self.note(f"{text} [training] {limit} = {2 * max(training[limit], had)}{how}.")
+        n_learnt, n_examples = loop.epochs.n_examples, self.teacher.n_examples
+        if loop.epochs.number and n_learnt and n_examples and n_learnt < n_examples:
+            text = (
+                f"Each epoch trained on {n_learnt:,} of {n_examples:,} examples, because the agent"
+            )
+            self.note(f"{text} learns nothing from the others. Perhaps they have no label.")
         if dev is not None and loop.selection.step == 0 < loop.position.step:
             text = f"no step has improved {training['score']} on dev, so the best weights are those"
             self.note(f"{text} before training. See debug data and find-lr.")

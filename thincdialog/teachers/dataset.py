@@ -157,6 +157,8 @@ class DatasetRows:
             message["labels"] = _texts(label)
         elif "labels" in message:
             hint = ": if these are the labels, set label_field = 'labels'"
+        elif tolerance().empty_labels and not tolerance().unlabelled:
+            raise self._error(number, f"has no '{self.label_field}': [] means that it has no label")
         list_texts(message, self.origin, f"row {number}", hint)
         others = [message[name] for name in message if name not in ("id", "text", *LISTS)]
         needs_text = tolerance().needs_text and all(type(each) is str for each in others)
