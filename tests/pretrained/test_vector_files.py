@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from thincdialog.errors import OutputError
-from thincdialog.pretrained.vector_files import VectorFiles
+from thincdialog.pretrained.vector_files import VectorFiles, default_folder
 
 WIDTH = 4
 RECORD = 20 + 4 * WIDTH
@@ -77,7 +77,22 @@ def test_vector_files_ignore_a_damaged_vector(tmp_path):
     data = bytearray(path.read_bytes())
     data[4 * WIDTH : 8 * WIDTH] = bytes(4 * WIDTH)  # As after a power failure.
     path.write_bytes(data)
-    assert sorted(known(opened(tmp_path))) == [0, 2]
+    files = opened(tmp_path)
+    assert sorted(known(files)) == [0, 2]
+    # Later runs find the vector that is computed instead.
+    files.add([key(1)], vectors(6))
+    assert known(opened(tmp_path))[1] == [6.0] * WIDTH
+
+
+def test_vector_files_without_a_home_folder_name_the_settings(monkeypatch):
+    def no_user(number):
+        raise KeyError(f"getpwuid(): uid not found: {number}")
+
+    monkeypatch.delenv("HOME", raising=False)
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr("pwd.getpwuid", no_user)
+    with pytest.raises(OutputError, match="no home folder .* Set XDG_CACHE_HOME, or 'vectors'"):
+        default_folder()
 
 
 @pytest.mark.slow

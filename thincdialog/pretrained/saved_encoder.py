@@ -70,8 +70,8 @@ def check_encoders(model: Any, folder: Path) -> None:
     """
     for each, facts in zip(_encoders_of(model), _facts(folder)):
         if each.folder.checksum != facts["checksum"]:
-            text = f"is not the encoder that {folder} was trained with"
-            raise ModelError(f"{each.given}  {text}, which was in {facts['place']}.")
+            text = f"has changed, or is not the encoder that {folder} was trained with"
+            raise ModelError(f"{each.given}  {text}. Give the folder of that one.")
 
 
 def encoder_places(folder: Path, config: Mapping[str, Any]) -> Dict[str, str]:

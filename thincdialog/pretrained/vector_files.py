@@ -24,8 +24,16 @@ _REMEDY = "Free some space, or set 'vectors' in the encoder's section to another
 
 
 def default_folder() -> Path:
-    """Return the folder of the vectors if the config names none. It is in the user's cache."""
-    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    """Return the folder of the vectors if the config names none. It is in the user's cache.
+
+    RAISES (OutputError): If the user has no home folder.
+    """
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    if cache.startswith("~"):
+        text = (
+            "There is no home folder for the vectors of texts. Set XDG_CACHE_HOME, or 'vectors' in"
+        )
+        raise OutputError(f"{text} the encoder's section.")
     return Path(cache) / "thincdialog" / "vectors"
 
 
@@ -55,7 +63,13 @@ class VectorFiles:
             return None
         path, row, check = self._places[key]
         vector: Any = self._arrays[path][row]
-        return vector if zlib.crc32(vector) == check else None
+        if zlib.crc32(vector) == check:
+            return vector
+        # Damaged. A later run must find the vector that is computed now.
+        with suppress(OSError):
+            for suffix in (".keys", ".vectors"):
+                path.with_suffix(suffix).unlink(missing_ok=True)
+        return None
 
     def add(self, keys: List[bytes], vectors: np.ndarray) -> None:
         """Write the vectors of new keys.
