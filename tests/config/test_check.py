@@ -163,6 +163,14 @@ def test_check_overrides(name, value, words):
     assert all(part in problem for part in words.split("|"))
 
 
+def test_check_overrides_may_replace_a_whole_section():
+    block = {"@runners": "thincdialog.Hogwild.v1", "workers": 3}
+    assert load_config(GOOD, {"runner": block}).interpolated["runner"]["workers"] == 3
+    assert "workers' of thincdialog.Hogwild.v1" in only_problem(
+        GOOD, {"runner": {**block, "workers": "many"}}
+    )
+
+
 @pytest.mark.parametrize("rate", ["[[1], [2]]", "[]", "[0.1, -1]"])
 def test_check_lists_of_numbers(rate):
     optimizer = {"@optimizers": "thincdialog.SparseAdagrad.v1", "learn_rate": rate}

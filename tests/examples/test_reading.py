@@ -236,6 +236,16 @@ class Parts:
             yield [Message(text=f"question {number} {place}", labels=["yes"])]
 
 
+def test_reading_names_the_code_of_a_part_that_is_none():
+    class Nothing(Parts):
+        def read_part(self, number):
+            return None
+
+    teacher = Teacher({"train": Nothing()}).for_split("train")
+    with pytest.raises(CodeError, match=r"read_part\(\) returned None, .* an iterable of episodes"):
+        list(teacher.episodes())
+
+
 @pytest.mark.parametrize("make, first", [(partial(Numbers, 10), "0/0"), (Parts, "1.0/0")])
 @pytest.mark.parametrize("streaming", [True, False])
 def test_reading_by_number_and_by_part(make, first, streaming):

@@ -46,6 +46,12 @@ def test_scores_that_are_measured_pass(tmp_path):
         assert not find_problems(Experiment.from_config(config))
 
 
+def test_a_label_as_the_only_candidate_is_refused():
+    experiment = Experiment.from_config(RANKER, {"evaluation.n_candidates": 1})
+    (problem,) = find_problems(experiment)
+    assert "n_candidates = 1: the label would be the only candidate" in problem.text
+
+
 @pytest.mark.parametrize("source", ["batch", "batch_all", "fixed", "vocab", "inline", None])
 def test_drawn_candidates_that_the_agent_would_not_use_are_refused(source):
     changes = {"agent.eval_candidates": source, "evaluation.n_candidates": 100}

@@ -208,7 +208,7 @@ def _apply_override(given: GivenConfig, name: str, value: Any) -> None:
             given.problems.append(_no_section(name, path[:end], node, where))
             return
         node = inner
-    if len(path) < 2:
+    if len(path) < 2 and not isinstance(parsed, dict):
         names = [each for each in dotted_names(given.data) if f".{each}".endswith(f".{name}")]
         hint = "name its section too, as in training.max_steps"
         hint = f"did you mean {' or '.join(names)}?" if names else hint

@@ -3,6 +3,7 @@
 import copy
 from typing import Any, Iterable, Iterator, Optional, Protocol
 
+from ..contract import wrong_value
 from ..formats.context import Bookmark
 from ..messages import Episode
 
@@ -74,7 +75,10 @@ class Sharded:
             if not self.has_parts:
                 yield _named(self.read(unit), str(unit))
                 continue
-            for place, episode in enumerate(self.read(unit)):
+            episodes = self.read(unit)
+            if not isinstance(episodes, Iterable):
+                raise wrong_value(self.read, episodes, "an iterable of episodes")
+            for place, episode in enumerate(episodes):
                 yield _named(episode, f"{unit}.{place}")
 
 

@@ -471,8 +471,8 @@ class Experiment:
         return teacher
 
     def evaluation_problems(self) -> List[Problem]:
-        """Return a problem if two metrics report the same name, or if ``n_candidates`` is set, but
-        the agent would not choose from these candidates."""
+        """Return a problem if two metrics report the same name, or if ``n_candidates`` is 1, or is
+        set although the agent would not choose from these candidates."""
         reporting = {"examples": "the evaluation itself"}
         for metric in self.metrics:
             title = type(metric).__name__
@@ -484,6 +484,10 @@ class Experiment:
                     return [Problem(at, f"{text} and by {title}", hint)]
                 reporting[name] = title
         n = self.evaluation["n_candidates"]
+        if n == 1:
+            text = "[evaluation] n_candidates = 1: the label would be the only candidate"
+            at = self.checked.where("evaluation", "n_candidates")
+            return [Problem(at, text, "use 2 or more, or 0 for the candidates of the data")]
         if not n or self.agent.uses_candidates:
             return []
         text = f"[evaluation] n_candidates = {n}, but [agent] eval_candidates overrides it"
