@@ -7,6 +7,7 @@ candidates, best first), ``episode_done``, ``reward``, ``id`` (of the example),
 ``agent``, the speaker. Any other field is passed on unchanged.
 """
 
+from functools import partial
 from itertools import repeat
 from typing import (
     Any,
@@ -15,6 +16,7 @@ from typing import (
     Iterator,
     List,
     Mapping,
+    Optional,
     Sequence,
     Tuple,
     Union,
@@ -134,6 +136,35 @@ def column(messages: Sequence[Message], name: str) -> Sequence[Any]:
     if isinstance(messages, Columns):
         return messages.column(name)
     return [message.get(name) for message in messages]
+
+
+def in_their_places(
+    replies: Optional[Sequence[Message]], rows: Sequence[int], n_rows: int
+) -> Sequence[Message]:
+    """Put replies to some rows of a batch in their rows; other rows get empty replies.
+
+    replies (Optional[Sequence[Message]]): One reply for each of ``rows``; None: all are empty.
+    rows (Sequence[int]): Rows of the replies, ascending.
+    n_rows (int): Number of rows of the whole batch.
+    """
+    if replies is None:
+        return MessageBatch({}, n_rows)
+    if len(replies) == n_rows:
+        return replies
+    if isinstance(replies, MessageBatch) and replies.is_on_device:
+        columns = {
+            name: partial(_placed, partial(replies.column, name), rows, n_rows)
+            for name in replies.names()
+        }
+        return MessageBatch(columns, n_rows, is_on_device=True)
+    return [each or Message() for each in _placed(lambda: replies, rows, n_rows)]
+
+
+def _placed(cells: Callable[[], Sequence[Any]], rows: Sequence[int], n_rows: int) -> List[Any]:
+    placed: List[Any] = [None] * n_rows
+    for row, cell in zip(rows, cells()):
+        placed[row] = cell
+    return placed
 
 
 # --- checks of messages from users' code ------------------------------------------------------

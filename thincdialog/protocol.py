@@ -12,7 +12,6 @@ from typing import (
     ContextManager,
     Dict,
     Iterator,
-    List,
     Mapping,
     NamedTuple,
     Optional,
@@ -34,7 +33,15 @@ from .contract import (
     place_of,
 )
 from .errors import ProtocolError
-from .messages import DONT_KNOW, FIELDS, Message, MessageBatch, are_messages, column, is_message
+from .messages import (
+    DONT_KNOW,
+    FIELDS,
+    Message,
+    are_messages,
+    column,
+    in_their_places,
+    is_message,
+)
 from .metrics import Metric
 from .metrics.ranking import RANKED
 from .ops.later import Number
@@ -589,34 +596,6 @@ class Learner(Agent):
         finally:
             self.weights[:] = before
             self.weights_changed()
-
-
-def in_their_places(
-    replies: Optional[Sequence[Message]], rows: Sequence[int], n_rows: int
-) -> Sequence[Message]:
-    """Put replies to some rows of a batch in their rows; other rows get empty replies.
-
-    replies (Optional[Sequence[Message]]): One reply for each of ``rows``; None: all are empty.
-    rows (Sequence[int]): Rows of the replies, ascending.
-    n_rows (int): Number of rows of the whole batch.
-    """
-    if replies is None:
-        return MessageBatch({}, n_rows)
-    if len(replies) == n_rows:
-        return replies
-    if isinstance(replies, MessageBatch) and replies.is_on_device:
-        partial, columns = functools.partial, {}
-        for name in replies.names():
-            columns[name] = partial(_placed, partial(replies.column, name), rows, n_rows)
-        return MessageBatch(columns, n_rows, is_on_device=True)
-    return [each or Message() for each in _placed(lambda: replies, rows, n_rows)]
-
-
-def _placed(cells: Callable[[], Sequence[Any]], rows: Sequence[int], n_rows: int) -> List[Any]:
-    placed: List[Any] = [None] * n_rows
-    for row, cell in zip(rows, cells()):
-        placed[row] = cell
-    return placed
 
 
 registry.agents.makes(Agent)

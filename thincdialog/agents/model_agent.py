@@ -45,7 +45,7 @@ from ..layers.watched import (
     refused_by_layer,
 )
 from ..layers.word_vectors import TableRows, Words, has_word_vectors, rows_of_words
-from ..messages import PARTNER, Message, MessageBatch, column
+from ..messages import PARTNER, Message, MessageBatch, column, in_their_places
 from ..metrics import Metric
 from ..models.gradient_sum import GradientSum
 from ..models.parameters import FlatParameters
@@ -62,7 +62,6 @@ from ..protocol import (
     Observations,
     ReadingOptions,
     StepReport,
-    in_their_places,
 )
 from ..teachers import Teacher
 from .beginnings import Carried, begin_from
