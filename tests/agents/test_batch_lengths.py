@@ -224,10 +224,9 @@ def test_agent_measures_each_example_once(monkeypatch):
     store = MemoryStore()
     for n in range(40):
         store.append([Message(text=f"a b c {n}", labels=[f"one {n % 5}"])])
-    laid_out, lay_out = [], agent.text.lay_out
-    monkeypatch.setattr(
-        agent.text, "lay_out", lambda turns: laid_out.extend(turns) or lay_out(turns)
-    )
+    laid_out, held = [], agent.text._kept
+    lay_out = held.lay_out
+    monkeypatch.setattr(held, "lay_out", lambda turns: laid_out.extend(turns) or lay_out(turns))
     first = agent.batch_lengths(Batch(store, np.arange(40)))
     texts = [text for _, text in laid_out]
     assert sorted(texts) == sorted(

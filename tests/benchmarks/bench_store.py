@@ -95,7 +95,7 @@ class Timed(TextEncoder):
             self.seconds += seconds
             return found
 
-        self.lay_out = lay_out  # type: ignore[assignment]
+        self._kept.lay_out = self._passing.lay_out = lay_out
 
 
 def reading(folder: Path) -> None:

@@ -7,18 +7,16 @@ from contextvars import ContextVar
 from functools import cached_property, partial
 from hashlib import sha256
 from itertools import chain
-from operator import itemgetter
 from threading import Lock
 from typing import Any, Dict, Iterator, Literal, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
 from ..examples.batch import CONTEXT, LABEL, NO_LIMIT, Batch
-from ..examples.encoded import Encoded, Encoding, side_by_side
-from ..examples.first_sight import by_first_sight
+from ..examples.encoded import Encoded, Encoding, side_by_side, slice_places
 from ..examples.joined_store import JoinedStore
 from ..examples.memory_store import MemoryStore
-from ..examples.slices import slice_places
+from ..examples.table import by_first_sight
 from ..messages import SELF, Turn
 from ..ops.compiled import load_kernels
 from .tokenizers import Tokenizer
@@ -26,7 +24,6 @@ from .tokenizers.contract import many_encoder_of
 from .tokenizers.key import tokenizer_key
 from .turn_store import (
     ONE_SEGMENT,
-    UNKNOWN,
     Conversations,
     PackedTexts,
     TurnStore,
@@ -116,7 +113,8 @@ class TextEncoder:
         self.segments = segments
         # Turns of data in memory, and turns of all other data.
         lock = Lock()
-        self._kept, self._passing = TurnStore(None, lock), TurnStore(max_cached, lock)
+        self._kept = TurnStore(self.lay_out, speaker_tokens, None, lock)
+        self._passing = TurnStore(self.lay_out, speaker_tokens, max_cached, lock)
         self._slots = np.zeros(0, dtype=np.int32)  # Work space of ``pack``.
 
     def contexts(self, conversations: Contexts) -> TokenRows:
@@ -306,12 +304,12 @@ class TextEncoder:
             if isinstance(table, MemoryStore):
                 keys = table.turns(rows, self.history_size, self.speaker_tokens)
                 if keys is not None:
-                    return self._table_entries(store, table, keys[0]), keys[1]
+                    return store.of_table(table, keys[0]), keys[1]
             conversations = conversations.turns(self.history_size)
         if self.history_size > 0:
             conversations = [turns[-self.history_size :] for turns in conversations]
         n_turns = np.array(list(map(len, conversations)), dtype=np.int64)
-        return self._entries(store, list(chain.from_iterable(conversations))), n_turns
+        return store.of(list(chain.from_iterable(conversations))), n_turns
 
     def _labels(self, store: TurnStore, texts: Replies) -> np.ndarray:
         """Return the entry of each reply in the store; shape (n,), integers."""
@@ -319,38 +317,9 @@ class TextEncoder:
             table: Any = texts.store
             turns = table.label_turns(texts.label_ids) if isinstance(table, MemoryStore) else None
             if turns is not None:
-                return self._table_entries(store, table, turns)
+                return store.of_table(table, turns)
             texts = texts.first_labels()
-        return self._entries(store, [(SELF, text) for text in texts])
-
-    def _table_entries(self, store: TurnStore, table: MemoryStore, keys: np.ndarray) -> np.ndarray:
-        """Return the entry of each turn of a table (see ``Table.turns``) in the store; shape
-        (n_turns,), int32.
-
-        If the table is held in memory, a text is looked up by its number alone, because the string
-        would take more memory than its tokens."""
-        known = store.known_turns(table)
-        entries: np.ndarray = known[keys]
-        if (entries == UNKNOWN).any():
-            new = np.unique(keys[entries == UNKNOWN])
-            turns = table.as_turns(new)
-            is_held = table.is_held
-            known[new] = store.add(*self.lay_out(turns)) if is_held else self._entries(store, turns)
-            entries = known[keys]
-        return entries
-
-    def _entries(self, store: TurnStore, turns: Sequence[Turn]) -> np.ndarray:
-        """Return the entry of each turn in the store; shape (n_turns,), int64."""
-        known = store.rows
-        keys = list(map(tuple, turns) if self.speaker_tokens else map(itemgetter(1), turns))
-        try:
-            # Usually all turns are known. Then itemgetter takes two thirds of the time of a loop.
-            numbers = itemgetter(*keys, *keys[:1])(known)[: len(keys)] if keys else ()
-        except KeyError:
-            new = {key: turn for key, turn in zip(keys, turns) if key not in known}
-            known.update(zip(new, store.add(*self.lay_out(list(new.values()))).tolist()))
-            numbers = tuple(known[key] for key in keys)
-        return np.array(numbers, dtype=np.int64)
+        return store.of([(SELF, text) for text in texts])
 
 
 def lowest_limits(batch: Batch, numbers: Any, n: int) -> Optional[np.ndarray]:

@@ -2,8 +2,10 @@
 array, so that a batch needs only one gather."""
 
 from itertools import chain
+from operator import itemgetter
 from threading import Lock
 from typing import (
+    Any,
     Callable,
     Dict,
     Hashable,
@@ -18,9 +20,8 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from ..examples.encoded import Encoded
+from ..examples.encoded import Encoded, LayOut, slice_places
 from ..examples.memory_store import MemoryStore
-from ..examples.slices import slice_places
 from ..examples.store import Store
 from ..messages import SELF, Message, Turn
 from .special_tokens import PARTNER_SPEAKS, SELF_SPEAKS, TURN
@@ -40,10 +41,12 @@ class TurnStore:
     ``max_rows`` rows. Turns are then encoded again when they are used, so memory is limited and
     results do not change.
 
-    Threads can share a store: a thread holds the ``lock`` while it looks up or adds entries. It can
-    read them later without the lock: they never change in the arrays that it saw, because the store
-    replaces its arrays with larger ones.
+    Threads can share a store: a thread holds the ``lock`` while it looks up entries, because this
+    adds those of new turns. It can read them later without the lock: they never change in the
+    arrays that it saw, because the store replaces its arrays with larger ones.
 
+    lay_out (LayOut): Makes the token rows of turns.
+    has_speakers (bool): Whether the token rows of a turn depend on its speaker.
     max_rows (Optional[int]): Maximum number of token rows to keep; None for no limit.
     lock (Optional[Lock]): Lock that all stores of a tokenizer share, so that only one thread at a
         time calls the tokenizer; None for a new lock.
@@ -53,17 +56,20 @@ class TurnStore:
         its units (lines, or 1); shape (3, capacity), int64.
     """
 
-    def __init__(self, max_rows: Optional[int], lock: Optional[Lock] = None):
-        self.max_rows = max_rows
+    def __init__(
+        self,
+        lay_out: LayOut,
+        has_speakers: bool,
+        max_rows: Optional[int],
+        lock: Optional[Lock] = None,
+    ):
+        self.lay_out, self.has_speakers, self.max_rows = lay_out, has_speakers, max_rows
         self.lock = lock or Lock()
         self.forget()
 
-    def __getstate__(self) -> Dict[str, Optional[int]]:
+    def __reduce__(self) -> Tuple[Any, ...]:
         # A copy (pickle, copy.deepcopy) starts empty, with its own lock.
-        return {"max_rows": self.max_rows}
-
-    def __setstate__(self, state: Dict[str, Optional[int]]) -> None:
-        TurnStore.__init__(self, state["max_rows"])
+        return TurnStore, (self.lay_out, self.has_speakers, self.max_rows)
 
     def forget(self) -> None:
         """Drop all entries."""
@@ -71,7 +77,7 @@ class TurnStore:
         self.tokens = np.empty(4096, dtype=np.int64)
         self.entries = np.empty((3, 256), dtype=np.int64)
         self._n_tokens = self._n_entries = 0
-        # See the next two methods. Weak keys, so that the values are dropped with the examples.
+        # Weak keys, so that the values are dropped with the examples.
         self._tables: MutableMapping[Store, MemoryStore] = WeakKeyDictionary()
         self._known_turns: MutableMapping[Store, np.ndarray] = WeakKeyDictionary()
 
@@ -89,15 +95,6 @@ class TurnStore:
             self._tables[examples] = table
         return table
 
-    def known_turns(self, table: MemoryStore) -> np.ndarray:
-        """Return the entry of each turn of a table (see ``Table.turns``), or ``UNKNOWN``; int32."""
-        known = self._known_turns.get(table)
-        if known is None:
-            # The last two are for rows without a text.
-            known = np.full(2 * table.n_strings + 2, UNKNOWN, dtype=np.int32)
-            self._known_turns[table] = known
-        return known
-
     def trim(self) -> None:
         """Drop all entries if they take more rows than ``max_rows``. Call it between batches, never
         while numbers of entries are in use."""
@@ -108,14 +105,40 @@ class TurnStore:
         if self._n_tokens + 8 * len(self.rows) > self.max_rows:
             self.forget()
 
-    def add(self, tokens: np.ndarray, lengths: np.ndarray, units: np.ndarray) -> np.ndarray:
-        """Add entries.
+    def of(self, turns: Sequence[Turn]) -> np.ndarray:
+        """Return the entry of each turn; shape (n_turns,), int64. Add those of new turns."""
+        known = self.rows
+        keys = list(map(tuple, turns) if self.has_speakers else map(itemgetter(1), turns))
+        try:
+            # Usually all turns are known. Then itemgetter takes two thirds of the time of a loop.
+            numbers = itemgetter(*keys, *keys[:1])(known)[: len(keys)] if keys else ()
+        except KeyError:
+            new = {key: turn for key, turn in zip(keys, turns) if key not in known}
+            known.update(zip(new, self._add(list(new.values())).tolist()))
+            numbers = tuple(known[key] for key in keys)
+        return np.array(numbers, dtype=np.int64)
 
-        tokens (np.ndarray): Token rows of all entries, shape (n_tokens,), int64.
-        lengths (np.ndarray): Number of token rows of each entry, shape (n_entries,), int64.
-        units (np.ndarray): Number of units of each entry, shape (n_entries,), int64.
-        RETURNS (np.ndarray): Numbers of the entries, shape (n_entries,), int64.
-        """
+    def of_table(self, table: MemoryStore, turns: np.ndarray) -> np.ndarray:
+        """Return the entry of each turn of a table (see ``Table.turns``); shape (n_turns,), int32.
+        Add those of new turns."""
+        known = self._known_turns.get(table)
+        if known is None:
+            # The last two are for rows without a text.
+            known = np.full(2 * table.n_strings + 2, UNKNOWN, dtype=np.int32)
+            self._known_turns[table] = known
+        entries: np.ndarray = known[turns]
+        if (entries == UNKNOWN).any():
+            new = np.unique(turns[entries == UNKNOWN])
+            texts = table.as_turns(new)
+            # If the table is held in memory, a text is looked up by its number alone, because the
+            # string would take more memory than its tokens.
+            known[new] = self._add(texts) if table.is_held else self.of(texts)
+            entries = known[turns]
+        return entries
+
+    def _add(self, turns: Sequence[Turn]) -> np.ndarray:
+        """Tokenize turns, and return the numbers of their new entries; shape (n_turns,), int64."""
+        tokens, lengths, units = self.lay_out(turns)
         number, start = self._n_entries, self._n_tokens
         last, end = number + len(lengths), start + len(tokens)
         self.tokens = _with_room(self.tokens, end)

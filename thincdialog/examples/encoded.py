@@ -5,7 +5,6 @@ from typing import Callable, NamedTuple, Sequence, Tuple
 import numpy as np
 
 from ..messages import Turn
-from .slices import slice_places
 
 # Returns the token rows of all turns, one turn after the other, and for each turn the number of
 # its rows and of its units (see ``data.TurnStore``).
@@ -83,3 +82,14 @@ def with_equal_labels(found: Encoded, label_ids: np.ndarray) -> Encoded:
     """
     _, firsts, numbers = np.unique(label_ids, return_index=True, return_inverse=True)
     return found._replace(labels=found.labels[firsts[numbers]])
+
+
+def slice_places(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """Return the indices of all elements of some slices, one slice after the other; int64.
+
+    starts, lengths (np.ndarray): Start and length of each slice, shape (n_slices,), int64.
+    """
+    ends = lengths.cumsum()
+    places: np.ndarray = (starts - ends + lengths).repeat(lengths)
+    places += np.arange(len(places))
+    return places

@@ -8,13 +8,10 @@ from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple
 import numpy as np
 
 from ..messages import PARTNER, SELF, Message
-from .encoded import Encoded, Encoding, side_by_side, with_equal_labels
-from .first_sight import by_first_sight
-from .numbering import Numbering
-from .slices import slice_places
-from .store import CHUNK, NO_LABEL, Store
-from .strings import ChosenStrings, Strings
-from .table import BITS, NO_CELL, ONE, OTHER, STRINGS, TURNS, Excerpt, Table
+from .encoded import Encoded, Encoding, side_by_side, slice_places, with_equal_labels
+from .store import CHUNK, NO_LABEL
+from .strings import ChosenStrings, Numbering, Strings
+from .table import BITS, NO_CELL, ONE, OTHER, STRINGS, TURNS, Excerpt, Table, by_first_sight
 
 NONE = -1
 # Number of episodes to append at a time.
@@ -214,7 +211,7 @@ class MemoryStore(Table):
     def _numbered_labels(self) -> Tuple[np.ndarray, Sequence[str]]:
         found = self.first_labels()
         if found is None:
-            return Store._numbered_labels.func(self)  # type: ignore[attr-defined]
+            return super()._numbered_labels
         has_label = found != NO_LABEL
         labels = found[has_label]
         found[has_label], firsts = by_first_sight(labels)

@@ -16,10 +16,10 @@ from .batch import Batch, gathered
 from .blocks import Block
 from .candidates import CandidateSampler, WithCandidates
 from .draws import block_order, in_share, sample_episodes
+from .encoded import slice_places
 from .joined_store import JoinedStore
 from .reading import BEGIN, Start
 from .shared_passes import SharedPasses
-from .slices import slice_places
 from .split import Split
 from .store import Rows, Store, Unit
 

@@ -122,7 +122,7 @@ class Store(Contract):
         ]
         return np.array(ids, dtype=np.int64), list(numbers)
 
-    @property
+    @cached_property
     def label_ids(self) -> np.ndarray:
         """Number of each row's first label in ``label_texts``; ``NO_LABEL`` if it has no label.
         Shape (n_examples,), int64."""

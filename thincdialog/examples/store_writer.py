@@ -14,11 +14,10 @@ from ..errors import DataError
 from ..files.shard_folder import ShardFolder
 from ..formats.wording import short
 from ..messages import PARTNER, SELF
-from .first_sight import by_first_sight
 from .memory_store import MemoryStore
 from .store import NO_LABEL
 from .strings import in_utf8
-from .table import ARRAY, BITS, FLOATS, JSON, NO_CELL, OTHER, TURNS, Excerpt
+from .table import ARRAY, BITS, FLOATS, JSON, NO_CELL, OTHER, TURNS, Excerpt, by_first_sight
 
 
 class StoreWriter:

@@ -9,9 +9,7 @@ from typing import Any, Collection, Dict, List, Optional, Sequence, Tuple
 import numpy as np
 
 from ..messages import SELF, Message, Turn
-from .encoded import Encoded, Encoding
-from .first_sight import by_first_sight
-from .slices import slice_places
+from .encoded import Encoded, Encoding, slice_places
 from .store import NO_LABEL, Store
 from .strings import ChosenStrings, Strings
 
@@ -251,3 +249,17 @@ class Excerpt:
         codes[self._is_list] = lists << BITS | kinds[self._is_list]
         codes[kinds == OTHER] = others
         return codes[self._places]
+
+
+def by_first_sight(keys: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
+    """Number distinct keys in the order in which they first occur.
+
+    keys (np.ndarray): Keys, shape (n,), int64 or uint64.
+    RETURNS (Tuple[np.ndarray, np.ndarray]): The number of each key, shape (n,), int32; and for
+        each number the place where its key first occurs, int64.
+    """
+    _, firsts, places = np.unique(keys, return_index=True, return_inverse=True)
+    order = firsts.argsort()
+    numbers = np.empty(len(order), dtype=np.int32)
+    numbers[order] = np.arange(len(order))
+    return numbers[places], firsts[order]

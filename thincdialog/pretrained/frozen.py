@@ -15,7 +15,7 @@ from thinc.types import Floats2d, Ragged
 
 from ..data import Tokenizer
 from ..data.special_tokens import N_SPECIAL
-from ..examples.slices import slice_places
+from ..examples.encoded import slice_places
 from ..models.views import tokens_of
 from ..ops.bags import bag_numbers
 from ..ops.devices import host_tokens, no_gradient

@@ -3,7 +3,7 @@ from typing import Dict, Iterable, List, Optional, Sequence, Tuple
 import numpy as np
 from murmurhash.mrmr import hash_bytes
 
-from ...examples.slices import slice_places
+from ...examples.encoded import slice_places
 from ...registry import registry
 from ..special_tokens import N_SPECIAL
 from ..words import NormalForm, normalise, split_words

@@ -5,7 +5,7 @@ from typing import Dict, Iterable, List, Optional, Sequence, Tuple
 
 import numpy as np
 
-from ...examples.slices import slice_places
+from ...examples.encoded import slice_places
 from ...registry import registry
 from ..special_tokens import N_SPECIAL
 from ..vocabulary import Progress
