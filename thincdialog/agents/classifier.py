@@ -305,8 +305,9 @@ class ClassifierAgent(ModelAgent):
         if self.has_softmax:
             Y = self._logits(Y)  # Thinc's Softmax expects the gradient of the logits, too.
         weights = None if self.loss_weights is None else np.array(self.loss_weights, dtype="f")
-        given = (self.loss, inputs.targets, weights, lambda: self.classes)
-        return self.judge_scores(Y, inputs.batch, *given)
+        return self.judge_scores(
+            Y, inputs.batch, self.loss, inputs.targets, weights, lambda: self.classes
+        )
 
     def _logits(self, P: Any) -> Any:
         """Return logits that have these probabilities."""

@@ -295,8 +295,9 @@ class RankerAgent(ModelAgent):
         if not self.lone_replies.is_over:
             n = n_candidates if allowed is None else int(allowed.sum(axis=1).max())
             self.lone_replies.see(n)
-        given = (self.loss, choices.right, allowed, choices.texts, allowed)
-        return self.judge_scores(Y, inputs.batch, *given)
+        return self.judge_scores(
+            Y, inputs.batch, self.loss, choices.right, allowed, choices.texts, allowed=allowed
+        )
 
     def _good_rows(self, batch: Batch) -> Optional[np.ndarray]:
         """Return the rows of a batch whose labels are among their candidates; None if all are.
