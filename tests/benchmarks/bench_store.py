@@ -95,7 +95,7 @@ class Timed(TextEncoder):
             self.seconds += seconds
             return found
 
-        self._kept.lay_out = self._passing.lay_out = lay_out
+        self.lay_out = lay_out  # type: ignore[assignment]
 
 
 def reading(folder: Path) -> None:
