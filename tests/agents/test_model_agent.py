@@ -1,6 +1,6 @@
 """Behaviour that rankers and classifiers share."""
 
-import sys
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -41,7 +41,11 @@ def test_model_agent_copy_is_cheap_and_has_no_weights_of_its_own():
     for name in ("parameters", "model", "tokenizer", "text", "tally"):
         assert getattr(copy, name) is getattr(agent, name)
     assert copy.conversation is not agent.conversation
-    assert sys.getsizeof(copy.__dict__) + sys.getsizeof(copy.conversation) < 1000  # Bytes.
+    tracemalloc.start()
+    copies = [agent.clone() for _ in range(100)]
+    n_bytes = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert n_bytes / len(copies) < 2500  # Python 3.13 takes twice as much as 3.11.
 
 
 def test_model_agent_needs_no_answer_without_conversations():
