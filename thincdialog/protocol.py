@@ -141,7 +141,7 @@ class Agent(Contract):
     def __init_subclass__(cls, **given: Any) -> None:
         super().__init_subclass__(**given)
         own = vars(cls)
-        # An agent that takes whole batches does not observe, so custom code there would not run.
+        # An agent that takes whole batches never observes, so a custom ``observe`` would not run.
         if {"observe", "self_observe"} & own.keys() and not is_ours(cls):
             cls.takes_batches = own.get("takes_batches", False)
 
@@ -168,7 +168,7 @@ class Agent(Contract):
         """
         if self.observation is None:
             raise ProtocolError(
-                f"{self.id}.act() was called before observe(). (An observe() of your own must call "
+                f"{self.id}.act() was called before observe(). (A custom observe() must call "
                 "super().observe(message).)"
             )
         if self.has_acted:
@@ -210,8 +210,8 @@ class Agent(Contract):
         """
         if self.observation is None:
             raise ProtocolError(
-                f"{self.id}.self_observe() was called before observe(). (An observe() of your own "
-                "must call super().observe(message).)"
+                f"{self.id}.self_observe() was called before observe(). (A custom observe() must "
+                "call super().observe(message).)"
             )
         self.observation = None
         self.has_acted = False
@@ -307,7 +307,8 @@ class Agent(Contract):
     def check_optimizer(self, optimizer: Any) -> None:
         """Check, before any data is read, that the agent can be trained with an optimizer.
 
-        RAISES (ConfigError): If not; the error names the section [training.optimizer].
+        RAISES (ConfigError): If the agent cannot be trained with the optimizer; the error names
+            the section [training.optimizer].
         """
 
     def check_packages(self) -> None:
@@ -329,9 +330,8 @@ class Agent(Contract):
         seed: int = 0,
         progress: Optional[Callable[[int], None]] = None,
     ) -> None:
-        """Set up from the training data everything that is not trained step by step: vocabulary,
-        classes, candidates, initial weights. An agent that needs none of these does not override
-        this method.
+        """Set up the vocabulary, the classes or candidates, and the initial weights from the
+        training data. An agent that needs none of these does not override this method.
 
         train (Teacher): Teacher of the training split.
         tokenizer (Optional[Tokenizer]): Tokenizer of the config, still empty. An agent that uses it
@@ -509,10 +509,10 @@ class Learner(Agent):
 
         folder (Path): Folder of the saved model, which has been checked.
         train, tokenizer, seed, progress: As for ``initialize``.
-        RAISES (ModelError): If nothing fits.
+        RAISES (ModelError): If no part of the saved model fits.
         """
         self.from_disk(folder, tokenizer=tokenizer)
-        self.beginning = ["all that was saved"]
+        self.beginning = ["the whole saved model"]
 
     def batch_act(self, observations: Sequence[Message]) -> Sequence[Message]:
         """Learn from the examples that have ``labels``; if none has, answer all of them."""

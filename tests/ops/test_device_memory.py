@@ -71,7 +71,7 @@ def test_device_memory_batch_that_does_not_fit_is_one_line_of_advice(
     "kind, where, part",
     [
         (FlatParameters, "update", "the step of [training.optimizer] on"),
-        (FlatParameters, "load", "what [agent.model] and"),
+        (FlatParameters, "load", "the arrays of [agent.model] and"),
         (GradientSum, "add", "Set a smaller training.accumulate_gradient"),
         (GradientSum, "take", "Set a smaller training.accumulate_gradient"),
     ],

@@ -261,7 +261,7 @@ def test_init_from_a_custom_agent_says_what_fits(firsts, tmp_path):
         settings = {**options, "training__init_from": str(start), "training__max_steps": 1}
         out = tmp_path / f"to_{len(list(tmp_path.iterdir()))}"
         if said is None:
-            assert "all that was saved" in quietly_train(text + TRAINING, out, **settings)[1]
+            assert "the whole saved model" in quietly_train(text + TRAINING, out, **settings)[1]
             continue
         with pytest.raises(ModelError) as caught:
             quietly_train(text + TRAINING, out, **settings)

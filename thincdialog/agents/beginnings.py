@@ -53,8 +53,8 @@ def begin_from(
     fit = fit_weights(folder, agent.parameters, carried.grown)
     wanted = [shape for _, shape in rows.unread]
     if any(holds_rows(piece.shape, shape) for piece in fit.fresh for shape in wanted):
-        # A table of word vectors that was expected from the saved model does not fit after all, so
-        # the weights are drawn again, and its file of vectors is read.
+        # A table of word vectors was expected from the saved model, but does not fit. So draw the
+        # weights again, and read its file of vectors.
         rows = agent.draw_weights(train, tokenizer, seed)
         fit = fit_weights(folder, agent.parameters, carried.grown)
     for name in dict.fromkeys(name for name, _ in rows.unread):

@@ -185,7 +185,7 @@ class ClassifierAgent(ModelAgent):
         self._set_classes(classes, self._weights(classes, counts))
 
     def carry_over(self, state: Mapping[str, Any]) -> Carried:
-        """Put the classes of the saved classifier first, then the classes that the data adds.
+        """Put the classes of the saved classifier first, followed by the new classes of the data.
 
         RAISES (ConfigError): If ``classes`` in the config lacks a class of the saved classifier.
         """

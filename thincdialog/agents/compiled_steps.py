@@ -52,7 +52,7 @@ class CompiledSteps(ModelAgent):
     def check_model(self, model: Model, name: str, *refs: str) -> None:
         """Check that the kernel can train the model, which needs these references.
 
-        RAISES (ValueError): If it cannot.
+        RAISES (ValueError): If the kernel cannot train the model.
         """
         if not all(map(model.has_ref, refs)):
             text = f"[agent.model] is '{model.name}', but this agent trains only"
@@ -66,7 +66,7 @@ class CompiledSteps(ModelAgent):
     def check_packages(self) -> None:
         """Check that the kernels can be loaded.
 
-        RAISES (MissingPackageError): If they cannot.
+        RAISES (MissingPackageError): If a package that the kernels need is not installed.
         """
         try:
             load_kernels(self.kernels)
@@ -144,16 +144,19 @@ class CompiledSteps(ModelAgent):
         loss, square, n_before = 0.0, 0.0, 0
         for packed, n_examples in self.tally.packs:
             losses = np.zeros(n_examples, dtype="f")
-            n_learnt, of_pack = self.learn_pack(packed, optimizer, losses)
-            if n_learnt < n_examples:
-                raise not_finite("loss", [self.tally.ids[n_before + n_learnt]])
-            n_before += n_learnt
+            n_trained, of_pack = self.learn_pack(packed, optimizer, losses)
+            if n_trained < n_examples:
+                raise not_finite("loss", [self.tally.ids[n_before + n_trained]])
+            n_before += n_trained
             loss += float(losses.sum(dtype="d"))
             square += of_pack
         return loss, square
 
     def check_optimizer(self, optimizer: Any) -> None:
-        """Check that the kernel implements the optimizer."""
+        """Check that the kernel implements the optimizer.
+
+        RAISES (ConfigError): If the kernel does not implement the optimizer.
+        """
         names = " or ".join(f'"thincdialog.{each.__name__}.v1"' for each in self.optimizers)
         problem = f"is {type(optimizer).__name__}, which {self.id} cannot use"
         hint = f"set @optimizers = {names}"

@@ -114,7 +114,7 @@ class FastTextAgent(CompiledSteps, ClassifierAgent):
         ids, *others = packed
         table, output = map(self.model.get_ref, ("table", "output"))
         begin = self.parameters.offset_of(output, "W")
-        # Every example uses all classes, or those drawn for it.
+        # Every example uses all classes, or the classes that were drawn for it.
         classes = Tokens(begin, np.arange(len(self.classes), dtype="i"), uses=len(losses))
         needed = [self.tokens("table", ids), classes]
         nothing = np.zeros(0, dtype="f")

@@ -286,7 +286,7 @@ class ModelAgent(ConversationAgent, Learner):
         try:
             self.model.initialize(*sample)
         except Exception as error:
-            # The error has its own place already.
+            # The error already names its place.
             if isinstance(error, DialogError) or place_in(error):
                 raise
             if isinstance(error, MemoryError) or is_out_of_memory(error):
@@ -372,7 +372,7 @@ class ModelAgent(ConversationAgent, Learner):
         batch = Batch.of(observations)
         labelled = batch.labelled(self.has_label_sets)
         is_training = len(labelled.rows) > 0
-        with self._explaining(batch, is_training), counting(self.tally.counts):
+        with self._with_remedies(batch, is_training), counting(self.tally.counts):
             if not is_training:
                 answers = self.answer(batch)
                 self.tally.add_answers(column(answers, "loss"))
@@ -384,7 +384,7 @@ class ModelAgent(ConversationAgent, Learner):
         return in_their_places(replies, places, len(batch.rows))
 
     @contextmanager
-    def _explaining(self, batch: Batch, is_training: bool) -> Iterator[None]:
+    def _with_remedies(self, batch: Batch, is_training: bool) -> Iterator[None]:
         """Add a remedy to errors, or the place of the custom layer that they come from.
 
         RAISES (DeviceMemoryError): If the memory of a GPU is full.
@@ -450,7 +450,7 @@ class ModelAgent(ConversationAgent, Learner):
         ids = inputs.batch.ids
         loss, n_right = (self._number(each) for each in (judged.loss, judged.n_right))
         if isinstance(loss, Later):  # The error is raised when the loss is read.
-            loss = Later(judged.loss, lambda: self._found_not_finite("loss", ids))
+            loss = Later(judged.loss, lambda: self._not_finite_error("loss", ids))
         elif loss - loss != 0.0:  # inf and nan
             raise not_finite("loss", ids())
         backprop(judged.gradient)
@@ -552,11 +552,11 @@ class ModelAgent(ConversationAgent, Learner):
         parameters = self.parameters
         if tally.microbatches is None:
             tally.microbatches = GradientSum(parameters.ops, parameters.segments)
-        with self._explaining_full_memory():
+        with self._with_memory_remedy():
             tally.microbatches.add(parameters.dense_gradients, parameters.take_rows())
 
     @contextmanager
-    def _explaining_full_memory(self) -> Iterator[None]:
+    def _with_memory_remedy(self) -> Iterator[None]:
         """Add a remedy to the error if a step runs out of memory after its backward passes.
 
         RAISES (DeviceMemoryError): If a GPU's memory is full.
@@ -574,7 +574,7 @@ class ModelAgent(ConversationAgent, Learner):
             raise no_room(f"{text} (thincdialog.SparseSGD.v1).") from error
 
     @on_own_device
-    def _found_not_finite(
+    def _not_finite_error(
         self, what: str, ids: Callable[[], Sequence[Optional[str]]]
     ) -> TrainingError:
         """Make the error for a loss or gradient that a device reports after the step."""
@@ -603,11 +603,11 @@ class ModelAgent(ConversationAgent, Learner):
             self._check_counted()
             self.reset_metrics()
             return NO_STEP
-        with self._explaining_full_memory():
+        with self._with_memory_remedy():
             if tally.microbatches is not None:
                 tally.microbatches.add(parameters.dense_gradients, parameters.take_rows())
                 parameters.give_rows(tally.microbatches.take(parameters.dense_gradients))
-            later = partial(self._found_not_finite, "gradient", tally.ids_later())
+            later = partial(self._not_finite_error, "gradient", tally.ids_later())
             try:
                 norm = parameters.update(optimizer, 1.0 / tally.learned.weight, later)
             except TrainingError:

@@ -37,7 +37,7 @@ from .model_agent import ModelAgent, labelled_examples, no_layer
 PROBABILITIES = (*SOFTMAX, "thinc.layers.sigmoid", "thinc.layers.sigmoid_activation")
 # Parameter of the model that holds the threshold of each label.
 THRESHOLDS = "thresholds"
-# The threshold of a label before it is chosen on the dev data, and if they have no example of it.
+# Threshold of a label before one is chosen on the dev data, and of a label without a dev example.
 DEFAULT = 0.5
 # Number of dev examples to score at once.
 BATCH_SIZE = 256
@@ -122,7 +122,7 @@ class MultiLabelAgent(ModelAgent):
         self._set_labels(self.given_labels or sorted(labels))
 
     def carry_over(self, state: Mapping[str, Any]) -> Carried:
-        """Put the labels of the saved model first, then those that the data adds."""
+        """Put the labels of the saved model first, followed by the new labels of the data."""
         before = texts_in(state, "classes") if state.get("classes") else []
         new = [label for label in self.classes if label not in set(before)]
         self._set_labels([*before, *new])

@@ -164,7 +164,7 @@ class RankerAgent(ModelAgent):
 
     def reading(self) -> ReadingOptions:
         path, options = self.fixed_path, super().reading()
-        # A saved model has its candidates; the file may no longer exist.
+        # A saved model contains its candidates, so it does not need the file.
         labels = None if path is None else self.fixed or read_candidates(path)
         return options._replace(labels=labels)
 
@@ -172,7 +172,7 @@ class RankerAgent(ModelAgent):
         own: Optional[Sequence[str]] = example.get("label_candidates")
         source = self.eval_candidates
         if source in ("batch", "batch_all"):
-            return None  # The candidates depend on the other examples of the batch.
+            return None  # The possible replies depend on the other examples of the batch.
         if source == "inline" or (source is None and own):
             return own
         return self._numbers(self.words if source == "vocab" else self.fixed) or None
@@ -182,7 +182,7 @@ class RankerAgent(ModelAgent):
     def survey(self, train: Teacher) -> None:
         # Read all labels, even if a file has the candidates: this counts the data that is left out,
         # which processes with a share of the data cannot do, and the tokenizer uses the same pass.
-        # At least two labels, to know whether a batch can have other labels to rank against.
+        # Keep at least two labels, to know whether a batch can have other labels to rank against.
         found = train.order.frequent_labels(max(2, self.max_fixed_candidates))
         if self.candidates == "batch" and len(found) == 1:
             text = f"has only one reply, {found[0]!r}: there are no others to rank it against."
@@ -336,7 +336,7 @@ class RankerAgent(ModelAgent):
         repeats = [self._repeats(texts, of_row) for texts, of_row in zip(lists, said)]
         scores = self._scores(vectors, lists)
         if self.model.has_ref(SECOND):
-            self._look_again(inputs, lists, scores)
+            self._rerank(inputs, lists, scores)
         names = ("text", "text_candidates", "candidate_scores", "candidate_probabilities", "loss")
         columns: Dict[str, Any] = {name: [] for name in names}
         for texts, of_row, is_repeat, labels in zip(
@@ -414,7 +414,7 @@ class RankerAgent(ModelAgent):
                 return ops.to_numpy(ops.xp.concatenate(found, axis=1))
             return ops.to_numpy(ops.gemm(contexts, candidates, trans2=True))
 
-    def _look_again(
+    def _rerank(
         self, inputs: Ragged, lists: Sequence[Sequence[str]], scores: Sequence[np.ndarray]
     ) -> None:
         """Add the scores of a second model to those of each row's best candidates."""

@@ -45,7 +45,7 @@ class RetrievalAgent(ConversationAgent):
     """
 
     id = "retrieval"
-    # An example whose label is not a candidate only counts as wrong; it is not an error.
+    # An example whose label is not a candidate counts as wrong, but is not an error.
     ignore_bad_candidates = True
 
     def __init__(

@@ -29,24 +29,25 @@ def surveyed(
     if not any(split.streaming for split in splits):
         survey(train)
         return lambda: use(train.texts())
-    # Adding the end to the queue must never wait, so a semaphore bounds the parts in it.
+    # Adding the end to the queue must never wait, so the queue itself has no limit: a semaphore
+    # limits the number of parts in it.
     parts: "SimpleQueue[Any]" = SimpleQueue()
-    room = Semaphore(2)
+    free = Semaphore(2)
     unread: List[Split] = []
 
-    def listen(*part: Any) -> None:
-        room.acquire()
+    def send(*part: Any) -> None:
+        free.acquire()
         parts.put(part)
 
-    def taken() -> Iterator[Any]:
+    def receive() -> Iterator[Any]:
         for part in iter(parts.get, None):
-            room.release()
+            free.release()
             yield part
 
-    arriving = taken()
+    received = receive()
 
-    def heard(split: Split) -> Iterator[Store]:
-        for source, store in arriving:
+    def stores_of(split: Split) -> Iterator[Store]:
+        for source, store in received:
             if source is not split:
                 break
             if store is None:
@@ -57,13 +58,13 @@ def surveyed(
 
     def texts() -> Iterator[str]:
         for split in splits:
-            yield from split.texts_of(heard(split) if split.streaming else [split.store()])
+            yield from split.texts_of(stores_of(split) if split.streaming else [split.store()])
 
     def use_parts() -> ResultT:
         try:
             return use(texts())
         finally:
-            for _ in arriving:  # The survey must not wait for a thread that needs no more texts.
+            for _ in received:  # The survey must not wait for a thread that needs no more texts.
                 pass
 
     train.n_examples  # noqa: B018  # Read data in memory here, not in the thread.
@@ -71,7 +72,7 @@ def surveyed(
         try:
             used = pool.submit(use_parts)
             for split in splits:
-                split.listener = listen
+                split.listener = send
             survey(train)
         finally:
             for split in splits:

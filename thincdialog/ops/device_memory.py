@@ -34,7 +34,7 @@ def is_out_of_memory(error: BaseException) -> bool:
 def no_room(text: str) -> DeviceMemoryError:
     """Return the error for something that does not fit into the GPU's memory.
 
-    text (str): What does not fit, and what the user can do.
+    text (str): The thing that does not fit, and advice for the user.
     """
     held = cupy.get_default_memory_pool().total_bytes() / 1e6
     return DeviceMemoryError(f"The GPU's memory ({held:,.0f} MB in use) has no room for {text}")

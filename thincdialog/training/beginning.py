@@ -24,12 +24,12 @@ def find_beginning(checked: CheckedConfig) -> Optional[Path]:
     if name is None:
         return None
 
-    def look() -> Tuple[Path, Any]:
+    def read() -> Tuple[Path, Any]:
         folder = model_folder(name)
         read_checked_meta(folder)
         return folder, read_sections(folder / CONFIG).get("tokenizer")
 
-    folder, saved = look_again(name, look)
+    folder, saved = look_again(name, read)
     own = checked.interpolated.get("tokenizer")
     if saved is not None and own is not None:
         before, now = (dict(leaves(section)) for section in (saved, own))

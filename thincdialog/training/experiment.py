@@ -171,7 +171,7 @@ class Experiment:
         RAISES (DialogError): If the folder is not a complete saved model.
         """
 
-        def look() -> "Experiment":
+        def load() -> "Experiment":
             path = model_folder(folder)
             meta, checked = open_model(path, overrides, code, without=OF_EARLIER_VERSIONS)
             with using_ops(ops_to_answer(checked.interpolated["system"])):
@@ -181,7 +181,7 @@ class Experiment:
             experiment.meta = meta
             return experiment
 
-        return look_again(folder, look)
+        return look_again(folder, load)
 
     def prefer_classes(self) -> None:
         """Take the spelling of the loaded agent's classes as the right one."""
@@ -190,8 +190,8 @@ class Experiment:
 
     @contextmanager
     def working(self) -> Iterator[None]:
-        """Work on the device that the config names, in the block. Data is read as the agent needs
-        it, and errors that know no file name get the name of the config."""
+        """Use the device that the config names in the block. Data is read in the form that the
+        agent needs, and errors without a file name get the name of the config."""
         # Overflow ends in an error that names the examples, so NumPy's warning is not needed.
         errors = numpy.errstate(over="ignore", invalid="ignore", divide="ignore")
         reading = tolerating(
@@ -209,8 +209,8 @@ class Experiment:
                 if not is_out_of_memory(error):
                     raise
                 # Errors of batches and of steps are explained where they are raised.
-                text = "what [agent.model] and [training.optimizer] keep. Set a smaller width or "
-                text += "vocabulary, or use the CPU (--gpu-id -1)."
+                text = "the arrays of [agent.model] and [training.optimizer]. Set a smaller width "
+                text += "or vocabulary, or use the CPU (--gpu-id -1)."
                 raise no_room(text) from error
             finally:
                 gc.unfreeze()  # ``Split.store`` has frozen data of many examples.
@@ -282,7 +282,7 @@ class Experiment:
         """
         self.choose(teacher)
         name = self.checked.interpolated["training"]["init_from"]
-        place = self._tokenizer_place(teacher) if name is None else None
+        place = self._tokenizer_folder(teacher) if name is None else None
         shapes: List[Any] = []
         with reading_bar(stderr) as progress:
             known = {"tokenizer": self.tokenizer, "seed": self.seed, "progress": progress}
@@ -327,12 +327,12 @@ class Experiment:
             self.learner.initialize_from(folder, teacher, **known)
             return f"Starting from {folder} ({read_meta(folder).get('agent')}):"
         except (OSError, LookupError, ModelError) as error:
-            problem = self._unlike(folder, error)
+            problem = self._foreign_model_error(folder, error)
             if problem is None:
                 raise
             raise problem from error
 
-    def _tokenizer_place(self, teacher: Teacher) -> Optional[Path]:
+    def _tokenizer_folder(self, teacher: Teacher) -> Optional[Path]:
         """Return the folder of a tokenizer that is built from stores, next to the stores; None if
         no tokenizer is built, or if it cannot be saved."""
         if self.stores is None or self.tokenizer is None or not self.tokenizer.needs_texts:
@@ -370,7 +370,7 @@ class Experiment:
             with reading_bar(stderr, "Encoding") as progress:
                 encode_ahead(self.agent.model, encoder.tokenizer, texts, progress)
 
-    def _unlike(self, folder: Path, error: Exception) -> Optional[ModelError]:
+    def _foreign_model_error(self, folder: Path, error: Exception) -> Optional[ModelError]:
         """Make the error for an agent without its own ``initialize_from`` that cannot read the
         files of another agent's model; None if that is not the cause."""
         own, saved = self.checked.interpolated["agent"]["@agents"], read_meta(folder).get("agent")
@@ -389,7 +389,7 @@ class Experiment:
     def check_data(self, split: str = "train") -> None:
         """Check that a split has data, and that all files exist.
 
-        RAISES (DataError): If not.
+        RAISES (DataError): If the split has no data, or a file is missing.
         """
         self._tasks_with(split)
         for task in self.tasks.values():

@@ -79,8 +79,8 @@ class TrainingLoop:
         self.clock = Clock()
         self.epochs = Epochs(train)
         self.rows = LogRows(training["score"])
-        # Separate sums for the rows between evaluations, so that these rows do not affect the
-        # others.
+        # Rows between evaluations have separate sums, so that they do not affect the rows of
+        # evaluations.
         self.loss_rows = LogRows(training["score"])
         self.selection = Selection(training, has_dev=dev is not None)
         self.learn_rate: Optional[float] = None
@@ -205,7 +205,7 @@ class TrainingLoop:
         if self.every_row.due(position, seconds) and not self._must_evaluate:
             self._log_row(self.loss_rows, {}, False, is_evaluation=False)
         if self.interruption.received is not None:
-            self._leave(self.interruption.received)
+            self._save_and_end(self.interruption.received)
         if self._must_save:
             self._save()
         self._look_ahead()
@@ -229,7 +229,7 @@ class TrainingLoop:
         seconds = self.clock.seconds()
         started = time.perf_counter()
         check_weights(self.experiment.learner, self.position.step)
-        with self._weights_to_keep():
+        with self._averaged_weights():
             with self.interruption.waiting(False):
                 if self.dev is not None and self.experiment.learner.needs_dev:
                     self.experiment.learner.tune(self.dev)
@@ -264,7 +264,7 @@ class TrainingLoop:
             learn_rate=self.learn_rate,
             gradient_norm=_float(self.gradient_norm),
             total_steps=self._total_steps(),
-            **self._held(),
+            **self._gpu_bytes(),
             **({"left_out": self.left_out} if self.left_out else {}),
         )
         if is_evaluation:
@@ -273,12 +273,12 @@ class TrainingLoop:
         self.log(self._progress, info)
         return info
 
-    def _held(self) -> Dict[str, int]:
+    def _gpu_bytes(self) -> Dict[str, int]:
         """Return the size of the memory pool on a GPU, if a GPU is used."""
         held = self.runner.gpu_bytes() or held_bytes(self.experiment.learner.weights)
         return {} if held is None else {"gpu_bytes": held}
 
-    def _weights_to_keep(self) -> ContextManager[None]:
+    def _averaged_weights(self) -> ContextManager[None]:
         """Use the averaged weights, if there are any, in the block."""
         learner = self.experiment.learner
         averages = averages_of(self.experiment.optimizer, learner.weights)
@@ -299,10 +299,10 @@ class TrainingLoop:
         self.every_checkpoint.done(self.position, self.clock.seconds())
         self.clock.leave_out(time.perf_counter() - started)
 
-    def _leave(self, signal_number: int) -> None:
+    def _save_and_end(self, signal_number: int) -> None:
         self._save()
         if self.every.step < self.position.step:
-            with self._weights_to_keep():
+            with self._averaged_weights():
                 self.keeper.left(self.position)
         raise Interrupted(signal_number, self.keeper.newest)
 

@@ -21,7 +21,7 @@ COSINE = "thincdialog.WarmupCosine.v1"
 def check_training(experiment: Experiment) -> None:
     """Check that an experiment's agent can be trained, and that the files exist.
 
-    RAISES (DialogError): If not.
+    RAISES (DialogError): If the agent cannot be trained, or a file is missing.
     """
     problems = find_problems(experiment)
     if problems:

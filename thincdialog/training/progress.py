@@ -23,7 +23,7 @@ MOST_STEPS = 2**40
 
 @dataclass
 class Position:
-    """Hold the progress of training.
+    """Hold the position of training in the data.
 
     epoch (float): Number of epochs, with the fraction of the current one; only whole numbers while
         the size of the data is unknown (in the first epoch of a stream).
@@ -79,7 +79,7 @@ class Epochs:
         """Begin the next epoch."""
         self.is_running = True
         self._first_example = position.examples
-        self._ask()
+        self._update_size()
 
     def count(self, n_examples: int) -> bool:
         """Count the examples that a step was trained on.
@@ -89,10 +89,10 @@ class Epochs:
         is_largest = n_examples > self._largest_step
         if is_largest:
             self._largest_step = n_examples
-            self._ask()  # Some streams know their size once they have been read.
+            self._update_size()  # Some streams know their size once they have been read.
         return is_largest
 
-    def _ask(self) -> None:
+    def _update_size(self) -> None:
         if self.n_examples is None:
             self.n_examples = self.teacher.n_examples
 
@@ -113,7 +113,7 @@ class Epochs:
         is_due (Callable): Returns whether something is due at a position, and then at all later
             ones.
         """
-        # Before the first step, its size is unknown: it may go to the end of the epoch.
+        # Before the first step, the size of a step is unknown: one step may be the whole epoch.
         largest = self._largest_step or self.n_examples or 0
 
         def is_due_after(n_steps: int) -> bool:
@@ -136,8 +136,8 @@ class Epochs:
         """
         self.is_running = False
         self.number += 1
-        n_learnt = self.n_examples = position.examples - self._first_example
-        return n_learnt
+        n_trained = self.n_examples = position.examples - self._first_example
+        return n_trained
 
     def steps_per_epoch(self, position: Position) -> Optional[float]:
         """Return the steps per epoch, estimated from the steps so far; None before the first."""

@@ -94,8 +94,8 @@ class Runner(Contract):
     def evaluate(
         self, experiment: Experiment, teacher: Teacher, recorder: Any = None
     ) -> Dict[str, float]:
-        """Evaluate the experiment's agent on one pass over the data; during training, after it, or
-        without ``begin``. Arguments are as for ``evaluate_agent``.
+        """Evaluate the experiment's agent in one pass over the data. This may be called during
+        training, after training, or without ``begin``. Arguments are as for ``evaluate_agent``.
 
         RETURNS (Dict[str, float]): Metric name to value.
         """

@@ -84,7 +84,7 @@ class Stores:
         self.tasks: Dict[str, Teacher] = experiment.tasks
         self.settings: Dict[str, Any] = experiment.checked.interpolated["tasks"]
         self.code: List[str] = experiment.code
-        # Run the tokenization in this process or in readers.
+        # Run the tokenization in this process or in worker processes.
         self.carry_out: CarryOut = experiment.readers.carry_out
         # The agent and the store must agree on which labels are errors.
         agent = experiment.agent
@@ -292,8 +292,8 @@ def _reason_to_build(
     change: Callable[[Dict[str, Any]], str] = lambda manifest: "",
     look: Callable[[], Any] = lambda: None,
 ) -> str:
-    """Return the reason to build a store, tokens or a tokenizer; "" if the folder is valid. Damage
-    is searched only if damaged stores are built again.
+    """Return the reason to build a store, tokens or a tokenizer; "" if the folder is valid. The
+    folder is checked for damage only if damaged stores are built again.
 
     new (str): The reason if there is no manifest.
     change (Callable): Describes how the sources differ from those in a manifest; "" if they do not.

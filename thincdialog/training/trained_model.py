@@ -106,7 +106,7 @@ class TrainedModel:
     ):
         self.code, self.max_batch = code, max_batch
 
-        def look() -> None:
+        def load_parts() -> None:
             self.path = model_folder(folder)
             self.meta, self.checked = open_model(self.path, overrides, code, only=ANSWERING)
             with using_ops(ops_to_answer(self.checked.interpolated["system"])):
@@ -114,7 +114,7 @@ class TrainedModel:
                 self.agent: Agent = parts["agent"]
                 load_agent(self.agent, self.path, parts.get("tokenizer"))
 
-        look_again(folder, look)
+        look_again(folder, load_parts)
 
     def __setstate__(self, state: Dict[str, Any]) -> None:
         load_code(state["code"])
@@ -223,7 +223,7 @@ class TrainedModel:
 def check_wanted(top: Optional[int], threshold: Optional[float]) -> None:
     """Check that a number of answers and a threshold are valid, if given.
 
-    RAISES (ValueError): If not.
+    RAISES (ValueError): If one of them is out of range.
     """
     if top is not None and (isinstance(top, bool) or not isinstance(top, int) or top < 1):
         raise ValueError(f"top = {top!r}, expected a number of answers, 1 or more")
@@ -246,14 +246,14 @@ def open_model(
     try:
         checked = load_config(path / CONFIG, given, **options)
     except ConfigError as error:
-        raise ConfigError(_naming_code(error.problems, meta), error.path) from None
+        raise ConfigError(_with_code_hints(error.problems, meta), error.path) from None
     places = encoder_places(path, checked.config)
     if places:
         checked = load_config(path / CONFIG, {**places, **given}, **options)
     return meta, checked
 
 
-def _naming_code(problems: Sequence[Problem], meta: Mapping[str, Any]) -> List[Problem]:
+def _with_code_hints(problems: Sequence[Problem], meta: Mapping[str, Any]) -> List[Problem]:
     """Return the problems; hints about missing code name the files that training was started
     with."""
     files = meta.get("code") or []

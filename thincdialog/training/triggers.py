@@ -99,8 +99,8 @@ class Every:
 
     def _epochs(self) -> float:
         """Return the number of epochs between two events."""
-        # Computed from the last evaluation, not from the current step: batches differ in size, but
-        # the estimate must not change between two evaluations.
+        # Compute the estimate at the last evaluation, not at the current step: batches differ in
+        # size, but the estimate must not change between two evaluations.
         last = self._last
         if not (self.epochs and self.least_steps and last.epoch and last.step):
             return self.epochs
