@@ -18,7 +18,7 @@ def test_vocabulary_is_ordered_by_count_and_token_and_limited():
 
 @pytest.mark.parametrize("texts", [[], ["", " "], ["x y z"]])
 def test_vocabulary_without_frequent_tokens_is_an_error(texts):
-    with pytest.raises(DataError, match="nothing is left for the vocabulary.*min_freq is 2"):
+    with pytest.raises(DataError, match="the vocabulary would be empty.*min_freq is 2"):
         Vocabulary.build(texts, str.split, min_freq=2)
 
 

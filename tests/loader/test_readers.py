@@ -282,7 +282,7 @@ def test_readers_fork_if_the_source_cannot_be_sent(expected):
         yield from Generated(150, SECONDS)()
 
     assert order_of(source, Readers(2)) == expected
-    with pytest.raises(ConfigError, match="cannot be sent to a process"):
+    with pytest.raises(ConfigError, match="cannot be sent to a worker process"):
         order_of(source, Readers(2, "spawn"))
 
 

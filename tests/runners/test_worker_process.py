@@ -233,7 +233,7 @@ def test_exits_by_a_signal_leave_no_processes(root, script, number, to_group):
 @pytest.mark.parametrize(
     "is_file, said",
     [
-        (True, r'put all .* does under `if __name__ == "__main__":`, or set executor = "thread"$'),
+        (True, r'put all .* runs under `if __name__ == "__main__":`, or set executor = "thread"$'),
         slow(False, r"is not a file \(perhaps it came from standard input\): save it as a file"),
     ],
 )

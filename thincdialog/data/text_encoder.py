@@ -255,7 +255,7 @@ class TextEncoder:
         examples: Any = batch.store if isinstance(batch, Batch) else None
         keys = () if examples is None else examples.encoder_keys
         if keys and self.key in keys:
-            # The batch of the labels begins with the conversations.
+            # The batch of the labels begins with the rows of the conversations.
             ready: Encoded = examples.encoded(self.key, batch.rows)
             numbers, entries = ready.conversations, ready.labels
             found = Encoded(*ready[:4], numbers[: len(conversations)], entries[: len(labels)])

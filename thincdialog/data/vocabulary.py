@@ -54,7 +54,7 @@ class Vocabulary:
             most = max(counter.values(), default=0)
             raise DataError(
                 "[tokenizer]",
-                f"nothing is left for the vocabulary: the texts hold {len(counter)} different "
+                f"the vocabulary would be empty: the texts have {len(counter)} different "
                 f"tokens, the most frequent {most} times, and min_freq is {min_freq}",
             )
         rows.sort(key=lambda row: (-row[1], row[0]))

@@ -91,11 +91,11 @@ class Batch(Columns):
     # --- as messages --------------------------------------------------------------------
 
     def names(self) -> Iterable[str]:
-        names = [self._shown(name) for name in self.store.names]
+        names = [self._field_name(name) for name in self.store.names]
         names += ["episode_done"] * ("episode_done" not in names)
         return names if self.max_tokens is None else [*names, "max_tokens"]
 
-    def _shown(self, name: str) -> str:
+    def _field_name(self, name: str) -> str:
         return "eval_labels" if name == "labels" and not self.training else name
 
     def column(self, name: str) -> List[Any]:
@@ -113,7 +113,7 @@ class Batch(Columns):
             return super().__getitem__(index)
         message = self.store.message(int(self.rows[index]))
         if not self.training and "labels" in message:
-            message = Message((self._shown(name), value) for name, value in message.items())
+            message = Message((self._field_name(name), value) for name, value in message.items())
         message.setdefault("episode_done", True)
         if self.max_tokens is not None and self.max_tokens[index, 0] != NO_LIMIT:
             message["max_tokens"] = tuple(self.max_tokens[index].tolist())

@@ -135,16 +135,17 @@ class _MappedStrings(Strings):
         self._files, self._name = files, name
 
     def __getitem__(self, number: int) -> str:
-        with self._checked(number):
+        with self._checking(number):
             return super().__getitem__(number)
 
     def take(self, numbers: np.ndarray) -> List[str]:
-        with self._checked(numbers.min(initial=0)):
+        with self._checking(numbers.min(initial=0)):
             return super().take(numbers)
 
     @contextmanager
-    def _checked(self, least: int) -> Iterator[None]:
-        """Raise an error if a string is damaged, or if the lowest number is negative."""
+    def _checking(self, least: int) -> Iterator[None]:
+        """Raise an error if a string that is read in the block is damaged, or if the lowest number
+        is negative."""
         try:
             if least < 0:
                 raise IndexError

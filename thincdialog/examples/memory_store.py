@@ -40,12 +40,12 @@ class MemoryStore(Table):
         self._given: List[Dict[str, Any]] = []
         self._n_packed = 0
         # Once the store is read: its columns as arrays.
-        self._settled: Optional[Dict[str, np.ndarray]] = None
-        self._settle()
+        self._arrays: Optional[Dict[str, np.ndarray]] = None
+        self._as_arrays()
 
     def __getstate__(self) -> Dict[str, Any]:
-        self._settle()
-        return {**self.__dict__, "_settled": None, "_given": []}
+        self._as_arrays()
+        return {**self.__dict__, "_arrays": None, "_given": []}
 
     # --- growing --------------------------------------------------------------------------
 
@@ -89,11 +89,11 @@ class MemoryStore(Table):
     def fill(self, name: str, value: Any) -> None:
         """Set a field of all rows to the same value."""
         self._pack()
-        self._columns[name] = array("q", [self._code(name, value)]) * self._n_packed
+        self._columns[name] = array("q", [self._cell_number(name, value)]) * self._n_packed
 
     def _growing(self) -> Numbering:
         if self._numbers is None:
-            self._settled = None
+            self._arrays = None
             del self.list_values, self.list_starts
             self._numbers = Numbering(self.strings)
         return self._numbers
@@ -114,7 +114,7 @@ class MemoryStore(Table):
             names.remove("id")
         self._ids.extend([str(row.get("id", "")) for row in given])
         for name in names:
-            codes = self._coded(name, [row.get(name) for row in given])
+            codes = self._cell_numbers(name, [row.get(name) for row in given])
             self._column(name).frombytes(codes.tobytes())
         self._n_packed = self.starts[-1]
         for column in self._columns.values():
@@ -122,7 +122,7 @@ class MemoryStore(Table):
         if self._numbers is not None:
             self._numbers.forget_recent()
 
-    def _coded(self, name: str, values: List[Any]) -> np.ndarray:
+    def _cell_numbers(self, name: str, values: List[Any]) -> np.ndarray:
         numbers, kinds = self._growing(), set(map(type, values))
         if kinds == {str}:
             return numbers(values) << BITS
@@ -138,10 +138,10 @@ class MemoryStore(Table):
                     return self._add(2 * numbers(texts) + np.array(speakers), lengths, TURNS)
         # A list object that many rows share is stored once.
         codes = {id(value): value for value in values}
-        codes = {key: self._code(name, value) for key, value in codes.items()}
+        codes = {key: self._cell_number(name, value) for key, value in codes.items()}
         return np.array([codes[id(value)] for value in values], dtype=np.int64)
 
-    def _code(self, name: str, cell: Any) -> int:
+    def _cell_number(self, name: str, cell: Any) -> int:
         numbers = self._growing()
         if cell is None:
             return NO_CELL
@@ -178,26 +178,26 @@ class MemoryStore(Table):
 
     # --- as a table -----------------------------------------------------------------------
 
-    def _settle(self) -> Dict[str, np.ndarray]:
-        if self._given or self._settled is None:
+    def _as_arrays(self) -> Dict[str, np.ndarray]:
+        if self._given or self._arrays is None:
             self._pack()
             self._numbers = None
-            self._settled = {name: np.asarray(codes) for name, codes in self._columns.items()}
+            self._arrays = {name: np.asarray(codes) for name, codes in self._columns.items()}
             self.list_values = np.asarray(self._values)
             self.list_starts = np.asarray(self._list_starts)
-        return self._settled
+        return self._arrays
 
     @property
     def fields(self) -> Sequence[str]:  # type: ignore[override]
-        return list(self._settle())
+        return list(self._as_arrays())
 
     @property
     def ids(self) -> Optional[Strings]:  # type: ignore[override]
-        self._settle()
+        self._as_arrays()
         return self._ids if self._has_ids else None
 
     def column(self, name: str) -> Optional[np.ndarray]:
-        return self._settle().get(name)
+        return self._as_arrays().get(name)
 
     @property
     def n_strings(self) -> int:

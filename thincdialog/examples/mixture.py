@@ -132,12 +132,13 @@ class Mixture:
             if not (continues and part.is_endless):
                 part.start(epoch, seed)
         self._shares: Optional[Shares] = None
-        self._look_at_all(list(range(len(self.parts))))
+        self._expect_all(list(range(len(self.parts))))
         # The tasks that were not shown completely yet; the epoch ends when there are none left.
         self._open = {task for task in self._unseen if not self.parts[task].is_endless}
         self._ends = bool(self._open)
 
-    def _look_at_all(self, tasks: List[int]) -> None:
+    def _expect_all(self, tasks: List[int]) -> None:
+        """Look up the next episode of each of these tasks before the next one is taken."""
         self._unseen = tasks
         self._heads: List[Tuple[Block, int]] = [(NOTHING, 0)] * len(self.parts)
         self._sizes = [1] * len(self.parts)
@@ -146,7 +147,7 @@ class Mixture:
         if self._shares is None:
             self._shares = Shares(self._weights or self._task_sizes())
         for task in self._unseen:
-            self._look(task, self._shares)
+            self._find_next(task, self._shares)
         self._unseen = []
         # A worker's share may be empty, even for endless tasks.
         return (self._ends and not self._open) or not self._shares.active
@@ -155,14 +156,14 @@ class Mixture:
         sizes = [part.size(self._unit) for part in self.parts]
         return [size or 1 for size in sizes] if None not in sizes else [1] * len(sizes)
 
-    def _look(self, task: int, shares: Shares) -> None:
+    def _find_next(self, task: int, shares: Shares) -> None:
         """Look up the next episode of a task, if it has one."""
         part = self.parts[task]
         if part.is_exhausted():
             self._open.discard(task)
             if self._repeat and self._open:
                 part.start_again()
-            # It is still empty if it is a worker's share of a small task.
+            # A worker's share of a small task may be empty.
             if part.is_exhausted():
                 shares.leave(task)
                 return
@@ -230,7 +231,7 @@ class Mixture:
         if state["shares"] is not None:
             self._shares = Shares(state["shares"]["weights"])
             self._shares.restore(state["shares"])
-            self._look_at_all(self._shares.active[:])
+            self._expect_all(self._shares.active[:])
         return blocks
 
 

@@ -172,7 +172,7 @@ class Order:
 
     def episodes(self) -> Iterator[List[Message]]:
         """Yield every episode in the order of the data."""
-        for store, episodes in self._whole():
+        for store, episodes in self._all_episodes():
             starts = store.starts
             for episode in episodes.tolist():
                 rows = range(starts[episode], starts[episode + 1])
@@ -187,7 +187,7 @@ class Order:
 
     def all_labels(self) -> Iterator[str]:
         """Yield every label of all examples, in the order of the data."""
-        for store, episodes in self._whole():
+        for store, episodes in self._all_episodes():
             for labels in store.cells("labels", _rows_of(store, episodes)):
                 yield from labels or ()
 
@@ -201,7 +201,7 @@ class Order:
         found = None if built is None else built.frequent_labels(most)
         return most_frequent(self.all_labels(), most) if found is None else found
 
-    def _whole(self) -> Iterator[Tuple[Store, np.ndarray]]:
+    def _all_episodes(self) -> Iterator[Tuple[Store, np.ndarray]]:
         """Yield all episodes in the order of the data, store by store."""
         picked, beginning, n_known = self.picked, self.data.beginning, 0
         if beginning is not None and not self.is_endless:
@@ -257,7 +257,7 @@ class Order:
         start (Optional[Start]): Where to begin in a stream; None for its beginning.
         """
         read = partial(self.data.blocks, self.picked, start, is_encoded=True)
-        # Each thread reads on its own if the epoch resumes from a state.
+        # If the epoch resumes from a state, each thread reads the stream on its own.
         if self.passes is not None and self.data.streaming and start is None:
             number = self.n_started, again
             blocks: Iterable[Block] = self.passes.blocks(number, self.thread, read)
@@ -267,9 +267,9 @@ class Order:
             everything = np.arange(self.held.n_episodes) if self.picked is None else self.picked
             blocks = [Block(self.held, everything, 0)]
         for block in blocks:
-            yield self._own(block, again)
+            yield self._own_share(block, again)
 
-    def _own(self, block: Block, again: int) -> Block:
+    def _own_share(self, block: Block, again: int) -> Block:
         """Return the share of a block that this worker shows, in the order of the epoch."""
         n, number, order = len(block.order), block.number, None
         if self.training:
@@ -293,7 +293,7 @@ class Order:
             if following is not None:
                 self._block, self._position = following, 0
             elif self.is_endless and not has_begun_again:
-                # Only once, because a worker's share of a few episodes may be empty.
+                # Start again only once, because a worker's share of a few episodes may be empty.
                 self.start_again()
                 has_begun_again = True
             else:

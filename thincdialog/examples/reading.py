@@ -159,7 +159,7 @@ class Tasks:
         return read
 
     def end_block(self) -> None:
-        """Note that a block or a shard is complete."""
+        """Record that a block or a shard is complete."""
         self.n_ahead, self._n_of_block = self._n_of_block, 0
 
     def _add_lines(self, read: Read) -> Read:

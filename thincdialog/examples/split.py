@@ -96,7 +96,7 @@ class Split:
     ):
         self.name = name
         self.source = source if isinstance(source, Store) else sharded(source)
-        # The source as it was given, which may be custom code.
+        # The source as the caller passed it, which may be custom code.
         self._given = self.source.read if isinstance(self.source, Sharded) else source
         # Other processes that read the split, if any, and a function that returns the encoding
         # with which tokens are made, if any.
@@ -158,7 +158,8 @@ class Split:
             check_readable(path, or_folder=path in with_folders)
 
     def files(self) -> List[str]:
-        """Return the data files in order, then the layout file and the file of fixed candidates."""
+        """Return the data files in order, followed by the layout file and the file of fixed
+        candidates, if there are any."""
         more = [getattr(self.source, "layout_file", ""), getattr(self.candidates, "path", "")]
         return [*self.data_files(), *filter(None, more)]
 
@@ -263,7 +264,7 @@ class Split:
         """Return the number of turns of each episode, int64; a stream is read once for this."""
         if self._lengths is None:
             if self.streaming:
-                starts = (np.asarray(block.store.starts) for block in self._streamed())
+                starts = (np.asarray(block.store.starts) for block in self._streamed_blocks())
                 self._lengths = _joined(np.diff(of_block) for of_block in starts)
             elif self.store().is_single_turn:
                 # A broadcast array takes no memory, whatever its length.
@@ -280,7 +281,7 @@ class Split:
     def replies(self) -> Sequence[str]:
         """Return the first label of each example; a stream is read once for this."""
         if self._replies is None:
-            streamed = (block.store for block in self._streamed())
+            streamed = (block.store for block in self._streamed_blocks())
             replies: List[str] = []
             lengths: List[np.ndarray] = []
             for store in streamed if self.streaming else [self.store()]:
@@ -307,17 +308,17 @@ class Split:
             ``encoding``). Tokens are of use only for whole batches of an agent.
         """
         if not self.streaming:
-            return self._held(picked)
+            return self._held_blocks(picked)
         is_used = is_encoded and picked is None and self.is_single_turn
         encoding = self.encoding() if is_used and self.encoding is not None else None
-        return self._streamed(picked, start or BEGIN, encoding)
+        return self._streamed_blocks(picked, start or BEGIN, encoding)
 
     def texts(self, n_blocks: Optional[int] = None) -> Iterator[str]:
         """Yield every text and label once, in file order.
 
         n_blocks (Optional[int]): Number of blocks of a stream to read; None for all.
         """
-        streamed = (block.store for block in islice(self._streamed(), n_blocks))
+        streamed = (block.store for block in islice(self._streamed_blocks(), n_blocks))
         return self.texts_of(streamed if self.streaming else [self.store()])
 
     def texts_of(self, stores: Iterable[Store]) -> Iterator[str]:
@@ -337,7 +338,7 @@ class Split:
                 if use_labels and answers:
                     yield from answers
 
-    def _held(self, picked: Optional[np.ndarray]) -> Iterator[Block]:
+    def _held_blocks(self, picked: Optional[np.ndarray]) -> Iterator[Block]:
         store = self.store()
         n = store.n_episodes if picked is None else len(picked)
         for number, first in enumerate(range(0, n, self.block_size)):
@@ -345,7 +346,7 @@ class Split:
             order = np.arange(members.start, members.stop) if picked is None else picked[members]
             yield Block(store, order, number)
 
-    def _streamed(
+    def _streamed_blocks(
         self,
         picked: Optional[np.ndarray] = None,
         start: Start = BEGIN,
@@ -357,10 +358,10 @@ class Split:
         if picked is not None or start != BEGIN:
             return found
         if self.listener is not None:
-            found = self._overheard(found)
-        return self._remembering(found) if self.beginning is None else found
+            found = self._with_listener(found)
+        return self._keeping_beginning(found) if self.beginning is None else found
 
-    def _overheard(self, blocks: Iterator[Block]) -> Iterator[Block]:
+    def _with_listener(self, blocks: Iterator[Block]) -> Iterator[Block]:
         tell, self.listener = self.listener, None
         assert tell is not None
         for block in blocks:
@@ -368,7 +369,7 @@ class Split:
             yield block
         tell(self, None)
 
-    def _remembering(self, blocks: Iterator[Block]) -> Iterator[Block]:
+    def _keeping_beginning(self, blocks: Iterator[Block]) -> Iterator[Block]:
         beginning, n_read = MemoryStore(), 0
         try:
             for block in blocks:
@@ -484,7 +485,7 @@ class Split:
             return
         episodes = self.source() if at is None else self.source.read_from(at)
         if is_users(self._given):
-            episodes = self._of_user(episodes)
+            episodes = self._checked_custom(episodes)
         for number, episode in enumerate(episodes):
             for turn, message in enumerate(episode):
                 if "id" not in message:
@@ -496,7 +497,7 @@ class Split:
                     del message["episode_done"]
             yield episode
 
-    def _of_user(self, episodes: Any) -> Iterator[Episode]:
+    def _checked_custom(self, episodes: Any) -> Iterator[Episode]:
         """Check the type of episodes from custom code, and yield them."""
         wanted = f"episodes: lists of Messages {FIELDS}"
         if not isinstance(episodes, Iterable):

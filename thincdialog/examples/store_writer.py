@@ -56,7 +56,7 @@ class StoreWriter:
         arrays = {}
         for number, (name, column) in enumerate(zip(fields, cells.columns)):
             file = column_name(number, name)
-            # No earlier row has a field that is new.
+            # Earlier rows lack a new field.
             missing = np.full(self.n_rows - n[file], NO_CELL)
             arrays[file] = np.concatenate((missing, column))
         labels = list(map(in_utf8, store.label_texts))

@@ -28,8 +28,8 @@ _N_LISTS = 64
 
 
 class Table(Store):
-    """Hold the cells of each field as a column of numbers, and each distinct string once. The ids
-    are kept apart, because each occurs once.
+    """Hold the cells of each field as a column of numbers, and each distinct string once. Ids are
+    stored separately, because each id occurs only once.
 
     fields (Sequence[str]): Names of the fields, except the id.
     ids (Optional[Strings]): The id of each row; None if the rows have no ids.

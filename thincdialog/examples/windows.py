@@ -82,7 +82,7 @@ class Windows:
             return self._window
         rows = self._planned[self._n_handed]
         batch = self._window.take(rows)
-        batch.choices = self._window.take(np.concatenate((rows, self._others()))).labelled()
+        batch.choices = self._window.take(np.concatenate((rows, self._other_rows()))).labelled()
         self._n_handed += 1
         if self._n_handed == len(self._planned):
             self._close()
@@ -109,7 +109,7 @@ class Windows:
             counts = np.concatenate([lengths.counts for lengths in measured])
             self._plan(Lengths(counts, measured[0].padded), order)
         checksum = self._checksum
-        if checksum is not None and checksum != _sum(self._window, self._planned):
+        if checksum is not None and checksum != _checksum_of(self._window, self._planned):
             text = "has other batches than when the state was saved"
             raise DataError(order.origin, f"{text}: give the same data and batcher to resume")
 
@@ -150,7 +150,7 @@ class Windows:
             size = math.ceil(size / limit) * limit
         return [np.arange(n_rows)[start : start + size] for start in range(0, n_rows, size)]
 
-    def _others(self) -> np.ndarray:
+    def _other_rows(self) -> np.ndarray:
         """Return further rows of the window, of any length, whose labels the replies of the batch
         are ranked against, too. From labels of similar lengths alone, a ranker could not learn
         which length is right."""
@@ -163,7 +163,7 @@ class Windows:
         window that begins at this position, as JSON values."""
         shown = self._start if self.has_left(order.run) else order.state()
         place = {"step": self._step, "windows": self._n_windows, "handed": self._n_handed}
-        checksum = _sum(self._window, self._planned) if self._planned else self._checksum
+        checksum = _checksum_of(self._window, self._planned) if self._planned else self._checksum
         if self._run is not order.run:
             place = {"step": self._step + self._n_handed, "windows": 0, "handed": 0}
             checksum = None
@@ -180,7 +180,7 @@ class Windows:
         self._n_handed, self._checksum = state["handed"], state["checksum"]
 
 
-def _sum(window: Batch, planned: Sequence[np.ndarray]) -> int:
+def _checksum_of(window: Batch, planned: Sequence[np.ndarray]) -> int:
     """Return a checksum (CRC-32) of a window and of its division into batches."""
     ids = "\n".join(map(str, window.ids()))
     rows = [row for batch in planned for row in (-1, *batch.tolist())]

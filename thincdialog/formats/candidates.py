@@ -31,7 +31,7 @@ def check_candidates(message: Message, path: object, line: Optional[int] = None)
 
 
 def list_texts(message: Message, path: object, where: str, hint: str = "") -> None:
-    """Turn the labels and candidates of a message from Python code into lists of strings.
+    """Convert the labels and candidates of a message from Python code to lists of strings.
 
     where (str): Name of the message, for errors.
     hint (str): Advice to append to an error.

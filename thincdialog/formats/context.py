@@ -16,8 +16,8 @@ N_NAMED = 5
 
 @dataclass
 class BadData:
-    """Count the data of one file that is left out. A conversation counts once, however many
-    problems it has.
+    """Count the data of one file that is left out. A conversation with several problems counts
+    once.
 
     path (str): The file.
     n_read (int): Number of units (see `unit`) that were read.
@@ -25,7 +25,7 @@ class BadData:
     n_problems (int): Number of problems in the units that cannot be read.
     n_without (int): Number of units that were read and give no example.
     unit (str): The unit of the counts: "conversations", "episodes" or "examples".
-    note (str): An oddity of the whole file; "" for none.
+    note (str): Description of something unusual in the whole file; "" for none.
     first (List[DataError]): The first problems, with their lines, ``MAX_LISTED`` at most.
     classes (Optional[Spellings]): The labels that are classes, if these are the counts of a part of
         a file.
@@ -88,7 +88,7 @@ class BadData:
         total = self.n_read + self.n_skipped
         text = f"{self.n_skipped:,} of {total:,} {self.unit} cannot be read ({percent(self)}); "
         text += f"max_bad_share = {max_share} allows {100 * max_share:g} %"
-        # If reading began within the file, all problems may be before that position.
+        # If reading began within the file, ``first`` may be empty: the problems may be before it.
         text += f"; first problem: {self.first[0]}" if self.first else ""
         return DataError(self.path, text)
 

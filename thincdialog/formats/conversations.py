@@ -60,7 +60,7 @@ def read_conversations(
     """Yield the episodes of one file.
 
     path (File): The file.
-    label_speaker (str): Whose turns are the labels, see ``Conversations``.
+    label_speaker (str): Speaker whose turns are the labels, see ``Conversations``.
     at (Optional[Bookmark]): Position to begin at; moved along.
     RAISES (DataError): With the line, if a conversation is malformed; without, if no
         conversation has a turn to answer and an answer.
@@ -147,7 +147,7 @@ def spoken_episodes(
     """Yield the episodes of a file's conversations: none, one or several per conversation.
 
     conversations (Iterable[Conversation]): The conversations of the file.
-    label_speaker (str): Whose turns are the labels, see ``Conversations``.
+    label_speaker (str): Speaker whose turns are the labels, see ``Conversations``.
     path (File): The file.
     at (Bookmark): Position where reading begins.
     system_turns (str): "context", "field" or "drop", see `thincdialog.JSONLayout.v1`.

@@ -83,14 +83,14 @@ def convert(
     JSON lines, all other fields.
 
     source (Union[Path, str, List[str]]): The file or files, as a teacher takes them: plain or
-        packed, a folder, or a pattern. All are in the same format.
+        compressed, a folder, or a pattern. All are in the same format.
     target (Union[str, Path]): The file to write; gzip-compressed if its name ends in .gz.
     from_format (Optional[str]): A name in ``FORMATS``, or a layout of
         `thincdialog.JSONLayout.v1` (its name, or the path of its file); None to guess the format
         from the file.
     to_format (Optional[str]): "parlai", "conversations" or "jsonl".
-    label_speaker (Optional[str]): Whose turns are labels; None for the layout's label speaker, or
-        without a layout "second".
+    label_speaker (Optional[str]): Speaker whose turns are the labels; None for the layout's label
+        speaker, or "second" without a layout.
     text_field (str): Name of the text's field in labelled text that is read.
     label_field (Optional[str]): Name of the label's field in labelled text that is read; "label"
         if None. For conversations in a layout, the place of the label of each text that is not the
@@ -101,7 +101,7 @@ def convert(
     encoding (Optional[str]): Encoding of the source; None for UTF-8, or the encoding of the byte
         order mark.
     drop (Sequence[str]): Fields to leave out. "labels": all labels except the first;
-        "history": the turns before, so that each turn becomes a separate example.
+        "history": the context, so that each turn becomes a separate example.
     skip (bool): Leave out episodes that the format cannot hold, and data that cannot be read.
     force (bool): Whether an existing target may be replaced; a source file is never replaced.
     RETURNS (Conversion): Counts of the data that was written and left out.
@@ -173,7 +173,7 @@ def _episodes(
     for episode in at.counted(read(source, at=at, **given)):
         for part in _without(episode, drop):
             first = part[0].get("id", "")
-            messages = [_carried(message, has_ids, done, "id" in drop, at) for message in part]
+            messages = [_with_id(message, has_ids, done, "id" in drop, at) for message in part]
             name = conversation_name(messages)
             if done.to_format == "conversations":
                 for message in messages:
@@ -201,7 +201,7 @@ def _without(episode: Episode, drop: Sequence[str]) -> Iterable[Episode]:
     return [[message] for message in episode] if "history" in drop else [episode]
 
 
-def _carried(
+def _with_id(
     message: Message, has_ids: bool, done: Conversion, drop_id: bool, at: Bookmark
 ) -> Message:
     """Return the message with its id in the file as `source_id`, if it has one and may keep it.
@@ -214,7 +214,7 @@ def _carried(
     elif at.file:
         name = f"{at.file}:{name}"
     if name is not None and not drop_id:
-        # Only JSON distinguishes a number from a string of its digits.
+        # Only JSON distinguishes a number from the string of its digits.
         is_number = type(name) is int and done.to_format != "jsonl"
         message["source_id"] = str(name) if is_number else name
     if message.get("reward") == 0:
@@ -237,15 +237,15 @@ def _turns(
         at.leave_out("fields that the layout does not name")
         records = read_records(source, layout, at, "train", **choices)
         given = read_parts(records, layout, at, conversation_of)
-    for whole in at.try_each(partial(_whole, drop=drop, at=at), given):
+    for whole in at.try_each(partial(_as_object, drop=drop, at=at), given):
         at.counts.n_read += 1
         if at.file and "id" in whole:
             whole["id"] = f"{at.file}:{whole['id']}"
         yield len(whole["turns"]), [json.dumps(whole, ensure_ascii=False)]
 
 
-def _whole(one: Conversation, drop: Sequence[str], at: Bookmark) -> Dict[str, Any]:
-    """Return a conversation in the form in which it is written."""
+def _as_object(one: Conversation, drop: Sequence[str], at: Bookmark) -> Dict[str, Any]:
+    """Return a conversation as the JSON object that is written."""
     own = ("speaker" if "turns" in one.fields else "id", "text", *drop)
     turns: List[Dict[str, Any]] = []
     for (speaker, text), turn in zip(one.said, one.turns):

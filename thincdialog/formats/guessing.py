@@ -216,7 +216,8 @@ def first_lines(path: str, encoding: Optional[str] = None) -> List[str]:
 
 def is_cut_so(path: str, layout: CorpusLayout, lines: List[str]) -> bool:
     """Return whether the first lines of a file look as if they were written for a layout of text.
-    Reading them is not enough, because most of these layouts can read any line."""
+    It is not enough that the layout can read them, because most of these layouts can read any
+    line."""
     if suffix_of(path) in VALUES or not lines or lines[0].lstrip().startswith("{"):
         return False
     if layout.separator:

@@ -64,8 +64,8 @@ class InputReading(NamedTuple):
     layout (Optional[CorpusLayout]): Layout of JSON and tables; None to use the other settings.
     system_turns (str): With a layout, see `thincdialog.JSONLayout.v1`.
     text_field (str): Without a layout, field or column of the text.
-    label_speaker (Optional[str]): In conversations, whose turns are the model's own. None for the
-        layout's label speaker, or without a layout for all speakers except the last one.
+    label_speaker (Optional[str]): In conversations, the speaker whose turns are the model's own.
+        None for the layout's label speaker, or without a layout for all speakers except the last.
     columns (Optional[Sequence[str]]): Column names of a table that has no header.
     delimiter (Optional[str]): Delimiter of a table, see ``read_table``.
     taken (Sequence[str]): Field names that a row must not have, because the answers use them.
@@ -180,23 +180,23 @@ def _of_lines(
     lines, head = read_lines(path, at, with_lost=True), list[Tuple[int, str]]()
     while form is None and (numbered := next(lines, None)) is not None:
         head.append(numbered)
-        if _is_something(numbered[1]):
+        if _is_not_blank(numbered[1]):
             form = "jsonl" if numbered[1].lstrip().startswith("{") else "text"
             check_format(path, form, reading)
     for number, line in chain(head, lines):
         if isinstance(line, LostLine):
             at.refuse(line.error)
-        if form == "jsonl" and _is_something(line):
+        if form == "jsonl" and _is_not_blank(line):
             try:
                 yield input_row(json_object(path, number, line), reading, at)
             except DataError as error:
                 at.refuse(error)
         elif form != "jsonl":
-            message = Message(text=line) if _is_something(line) else None
+            message = Message(text=line) if _is_not_blank(line) else None
             yield InputRow({reading.text_field: str(line)}, message)
 
 
-def _is_something(line: str) -> bool:
+def _is_not_blank(line: str) -> bool:
     return not isinstance(line, LostLine) and line != "" and not line.isspace()
 
 
@@ -211,11 +211,11 @@ def _of_parlai(path: str, form: str, reading: InputReading, at: Bookmark) -> Ite
             return
         rows = [{name: value for name, value in one.items() if name != "id"} for one in episode]
         rows = [{"id": row.pop("source_id"), **row} if "source_id" in row else row for row in rows]
-        pairs = zip(rows, _asked_in(episode))
+        pairs = zip(rows, _messages_with_context(episode))
         yield from at.try_each(lambda pair: _checked(*pair, reading, at.error), pairs)
 
 
-def _asked_in(episode: Episode) -> Iterator[Message]:
+def _messages_with_context(episode: Episode) -> Iterator[Message]:
     """Yield a message for each example of an episode, with the turns before it."""
     history: List[Turn] = []
     for example in episode:
@@ -235,14 +235,16 @@ def _of_layout(
 ) -> Iterator[InputRow]:
     """Yield the rows of each conversation or episode: one, unless its rows are turns."""
     assert reading.layout is not None
-    make = partial(_spoken if reading.layout.is_conversation else _asked, reading=reading)
+    make = partial(_turn_rows if reading.layout.is_conversation else _texts, reading=reading)
     for rows in read_parts(records, reading.layout, at, make):
         yield from rows
 
 
-def _spoken(
+def _turn_rows(
     part: Part, layout: CorpusLayout, at: Bookmark, reading: InputReading
 ) -> List[InputRow]:
+    """Return the rows of a conversation. Only one of them has a message: the row with the turn to
+    answer, or the last row."""
     conversation, rows = conversation_of(part, layout, at), part.rows
     wrong = partial(_wrong, rows[0])
     speaker = reading.label_speaker or layout.label_speaker
@@ -261,13 +263,14 @@ def _spoken(
     ]
 
 
-def _asked(part: Part, layout: CorpusLayout, at: Bookmark, reading: InputReading) -> List[InputRow]:
+def _texts(part: Part, layout: CorpusLayout, at: Bookmark, reading: InputReading) -> List[InputRow]:
+    """Return the row of an episode of examples, whose last text is answered."""
     with tolerating(unlabelled=True):
         episode = examples_of(part, layout, at)
     wrong = partial(_wrong, part.rows[0])
     if not episode:
         raise wrong("has no text to answer")
-    *_, message = _asked_in(episode)
+    *_, message = _messages_with_context(episode)
     return [_checked(_fields(part.rows[0]), message, reading, wrong)]
 
 

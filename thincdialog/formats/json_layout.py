@@ -57,7 +57,8 @@ def read_layout_file(
     path (str): The file.
     layout (CorpusLayout): Layout of the file.
     split (str): The split, if one file holds several.
-    label_speaker (Optional[str]): Whose turns are the labels; None for the layout's label speaker.
+    label_speaker (Optional[str]): Speaker whose turns are the labels; None for the layout's label
+        speaker.
     columns (Optional[Sequence[str]]): Column names of a table that has no header.
     delimiter (Optional[str]): Delimiter of a table, see ``read_table``.
     at (Optional[Bookmark]): Position to begin at; moved along, unless the file is one value.
@@ -150,13 +151,13 @@ def _sorted_groups(
 def _sorted(rows: List[Located], layout: CorpusLayout) -> List[Located]:
     if layout.order in (AS_IN_FILE, NEWEST_FIRST):
         return rows if layout.order == AS_IN_FILE else rows[::-1]
-    timed = [(_moment(row.find(layout.order), layout), row) for row in rows]
+    timed = [(_sort_key(row.find(layout.order), layout), row) for row in rows]
     # Rows with the same time keep the order of the file, reversed if its newest rows come first.
     timed = timed[::-1] if timed and timed[0][0] > timed[-1][0] else timed
     return [row for _, row in sorted(timed, key=itemgetter(0))]
 
 
-def _moment(found: Located, layout: CorpusLayout) -> float:
+def _sort_key(found: Located, layout: CorpusLayout) -> float:
     """Return the number or time by which a row is sorted.
 
     RAISES (DataError): If the value is neither a number nor a date.
@@ -168,7 +169,8 @@ def _moment(found: Located, layout: CorpusLayout) -> float:
         elif isinstance(value, str) and not _NUMBER.fullmatch(value.strip()):
             value = datetime.fromisoformat(value.strip().replace("Z", "+00:00"))
         if isinstance(value, datetime):
-            # Times without a zone are all taken to be in the same zone, so any zone will do.
+            # Times without a zone are assumed to be in the same zone, so any zone gives the same
+            # order.
             return (value if value.tzinfo else value.replace(tzinfo=timezone.utc)).timestamp()
         return float(value)
     except (TypeError, ValueError):
@@ -283,7 +285,7 @@ def conversation_of(part: Part, layout: CorpusLayout, at: Bookmark) -> Conversat
 def _speaker(turn: Located, layout: CorpusLayout) -> str:
     """Return the speaker's role, if the layout has one for the speaker; otherwise the name."""
     found = turn.get(layout.speaker)
-    name = str(found) if type(found) is int else _mended(turn.text(layout.speaker), layout)
+    name = str(found) if type(found) is int else _decoded_again(turn.text(layout.speaker), layout)
     if not name.strip():
         raise turn.find(layout.speaker).error("is empty, so the speaker is unknown")
     for role, names in (layout.speakers or {}).items():
@@ -396,7 +398,8 @@ def _joined(found: Located, layout: CorpusLayout, at: Bookmark) -> str:
     return layout.join.join(texts)
 
 
-def _mended(text: str, layout: CorpusLayout) -> str:
+def _decoded_again(text: str, layout: CorpusLayout) -> str:
+    """Return a text in UTF-8, if its bytes were written as characters of Latin-1."""
     if layout.latin1:
         with suppress(UnicodeError):
             return text.encode("latin-1").decode("utf-8")
@@ -404,7 +407,7 @@ def _mended(text: str, layout: CorpusLayout) -> str:
 
 
 def _clean(text: str, layout: CorpusLayout) -> str:
-    text = _mended(text, layout)
+    text = _decoded_again(text, layout)
     if layout.html:
         text = unescape(_TAG.sub("", _LINE_END.sub("\n", text)))
     for old, new in (layout.replace or {}).items():

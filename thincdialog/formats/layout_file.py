@@ -68,7 +68,7 @@ class CorpusLayout:
     speaker (Where): In a turn, who speaks; "" for two speakers who alternate.
     speakers (Dict[str, List]): Roles, and the names of the speakers who have them, with "*" for
         any characters. The first role that fits counts.
-    label_speaker (str): Whose turns are the labels, see ``Conversations``.
+    label_speaker (str): Speaker whose turns are the labels, see ``Conversations``.
     weight (Where): In a turn, 0 or false if it is context only and never a label.
     background (Where): In a record, a text or list of texts to put before the first turn.
     background_speakers (List[str]): Speakers whose turns are not part of the conversation, such as

@@ -1,5 +1,5 @@
-"""Unpack gzip and zip files while they are read. For files in other formats, raise an error that
-says how to unpack or convert them."""
+"""Decompress gzip and zip files while they are read. For files in other formats, raise an error
+that says how to unpack or convert them."""
 
 import gzip
 import io
@@ -49,8 +49,8 @@ TAR = "is a tar archive: unpack it (tar xf FILE), and give a file or folder from
 
 
 def most_unpacked(size: int) -> int:
-    """Return the maximum size in bytes to which packed content may unpack: MAX_TIMES its packed
-    size, or MAX_UNPACKED if that is more."""
+    """Return the maximum size in bytes of decompressed content: MAX_TIMES its compressed size, or
+    MAX_UNPACKED if that is more."""
     return max(MAX_UNPACKED, MAX_TIMES * size)
 
 
@@ -64,7 +64,7 @@ def is_data(name: str) -> bool:
 
 @contextmanager
 def unpacked(stream: Any, path: object) -> Iterator[BinaryIO]:
-    """Yield the content of a file as a stream of bytes, unpacked if the file is packed.
+    """Yield the content of a file as a stream of bytes, decompressed if the file is compressed.
 
     stream (BufferedReader): The bytes of the file.
     path (object): The file, for error messages.

@@ -82,7 +82,7 @@ def _message(line: str, at: Bookmark) -> Message:
         key, colon, value = field.partition(":")
         if not colon:
             raise at.error(f"expected key:value between tabs, found {short(field)}")
-        meant = _meant(key)
+        meant = _intended_field(key)
         if meant:
             text = f"the field '{key}' is unknown; did you mean '{meant}'?"
             raise at.error(f"{text} If not, rename it")
@@ -103,7 +103,7 @@ def _message(line: str, at: Bookmark) -> Message:
 
 
 @lru_cache(maxsize=1 << 10)
-def _meant(key: str) -> str:
+def _intended_field(key: str) -> str:
     """Return the known field that an unknown name is a misspelling of; "" if there is none."""
     word = re.sub(r"[\W_]", "", key).lower()
     if key in FIELDS or not word.isalpha():
@@ -146,7 +146,7 @@ def parlai_lines(episode: Episode, name: str) -> List[str]:
         fields += [field for field in message if field not in (*ORDER, "id")]
         values = {"id" if field == "source_id" else field: message[field] for field in fields}
         for key, value in values.items():
-            if set(key) & set("\t\n:") or _meant(key) or key == "eval_labels":
+            if set(key) & set("\t\n:") or _intended_field(key) or key == "eval_labels":
                 raise ValueError(f"{short(key)} cannot be the name of a field there")
             back = _value(key, _escaped(value), Bookmark())
             if back != value:

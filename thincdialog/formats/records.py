@@ -87,7 +87,7 @@ class Located(NamedTuple):
                     inner = value[int(step) if is_index else step]
             except (LookupError, TypeError, ValueError):
                 if default is ...:
-                    raise found._lacks(step) from None
+                    raise found._missing_error(step) from None
                 return found._replace(value=default)
             found = found.inside(step, inner)
         return found
@@ -118,7 +118,7 @@ class Located(NamedTuple):
         """Return a value one step inside this one."""
         return Located(value, self.path, self.line, (*self.steps, step), key, self.record)
 
-    def _lacks(self, step: str) -> DataError:
+    def _missing_error(self, step: str) -> DataError:
         value = self.value
         if isinstance(value, dict):
             names = [str(name) for name in value]
@@ -143,7 +143,7 @@ def read_records(
     Lines of .jsonl, .ndjson, .csv and .tsv, and of pipes, are read one by one. A .json or YAML
     file is read as a whole, unless it turns out to be JSON lines as well.
 
-    path (str): The file, plain or packed.
+    path (str): The file, plain or compressed.
     layout (CorpusLayout): Where the records are, and how lines of text become records.
     at (Bookmark): Position to begin at in a file that is read by lines; updated with the beginning
         and end of each record.
@@ -153,13 +153,13 @@ def read_records(
     delimiter (Optional[str]): Delimiter of a table; None to detect it from the first line.
     RAISES (DataError): If the file cannot be read, or has no records.
     """
-    found = _located(path, layout, at, split, columns, delimiter)
+    found = _located_records(path, layout, at, split, columns, delimiter)
     if layout.split and split:
         found = of_split(found, split, lambda record: record.get(layout.split), path, at)
     yield from found
 
 
-def _located(
+def _located_records(
     path: str,
     layout: CorpusLayout,
     at: Bookmark,

@@ -54,7 +54,7 @@ class Spellings:
         raise DataError(place.path, f"{text}case or blanks: spell both the same", place.line)
 
     def accept(self, names: Iterable[str], place: Place) -> None:
-        """Add labels that are right as they are, even if two of them differ only by case or blanks.
+        """Add labels without comparing them, even if two of them differ only by case or blanks.
 
         place (Place): Where they come from.
         """

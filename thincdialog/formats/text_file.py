@@ -1,4 +1,4 @@
-"""Read text files line by line, plain or packed, with exact errors."""
+"""Read text files line by line, plain or compressed, with errors that name the line."""
 
 import codecs
 import errno
@@ -25,7 +25,7 @@ PathOrPaths = Union[str, List[str]]
 # Number of a line, from 1, and its text without the line end.
 Line = Tuple[int, str]
 
-# Longest line in characters. A longer line is hardly text, and would have to fit into memory.
+# Longest line in characters. A longer line is probably not text, and may not fit into memory.
 MAX_LINE = 1 << 26
 
 # Largest content in characters that is read as a whole.
@@ -45,18 +45,18 @@ BOMS = {
 # The path that means standard input.
 STDIN = "-"
 
-# Bytes that cannot be decoded become halves of surrogate pairs, which no decoded text has. So the
-# reader of the line finds them.
+# Matches a byte that could not be decoded. Such bytes become halves of surrogate pairs, which no
+# decoded text has, so ``read_lines`` finds them in a line.
 UNREADABLE = re.compile("[\udc00-\udcff]")
 
 
-def _marked(error: UnicodeError) -> Tuple[str, int]:
+def _escape_bytes(error: UnicodeError) -> Tuple[str, int]:
     assert isinstance(error, UnicodeDecodeError)
     bad = error.object[error.start : error.end]
     return "".join(chr(0xDC00 | byte) for byte in bad), error.end
 
 
-codecs.register_error("thincdialog.unreadable", _marked)
+codecs.register_error("thincdialog.unreadable", _escape_bytes)
 
 
 File = Union[str, Path]
@@ -155,7 +155,7 @@ def cut_lines(
 
 
 def read_text(path: Union[str, Path], at: Optional[Bookmark] = None, most: int = MAX_FILE) -> str:
-    """Read a whole text file, plain or packed, in the encoding that ``read_lines`` would use.
+    """Read a whole text file, plain or compressed, in the encoding that ``read_lines`` would use.
 
     path (Union[str, Path]): The file.
     at (Optional[Bookmark]): Names the encoding.
@@ -262,8 +262,8 @@ def check_encoding(name: str) -> None:
 
 @contextmanager
 def opened(path: Union[str, Path], at: Bookmark) -> Iterator[io.TextIOBase]:
-    """Open a text file at a position, and yield its unpacked content. Lines keep their ends, and
-    bytes that are not text become ``UNREADABLE``.
+    """Open a text file at a position, and yield its decompressed content. Lines keep their ends,
+    and bytes that are not text become ``UNREADABLE``.
 
     at (Bookmark): Position to begin at. Names the encoding, and for errors the last line that was
         read.
@@ -281,7 +281,7 @@ def opened(path: Union[str, Path], at: Bookmark) -> Iterator[io.TextIOBase]:
 
 @contextmanager
 def opened_bytes(path: Union[str, Path], at: Optional[Bookmark] = None) -> Iterator[BinaryIO]:
-    """Open a file, and yield its unpacked content.
+    """Open a file, and yield its decompressed content.
 
     at (Optional[Bookmark]): Names the last line that was read, for errors.
     RAISES (DataError): If the file cannot be opened or read, or changes while it is read.

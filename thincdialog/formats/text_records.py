@@ -26,7 +26,7 @@ def read_text_records(path: str, layout: CorpusLayout, at: Bookmark) -> Iterator
     """
     if layout.separator:
         return _separated(path, layout.separator, at)
-    return _held(_blocks(path, at) if layout.blocks else _matched(path, layout, at), at)
+    return _at_first_lines(_blocks(path, at) if layout.blocks else _matched(path, layout, at), at)
 
 
 def _separated(path: str, separator: str, at: Bookmark) -> Iterator[Keyed]:
@@ -38,9 +38,9 @@ def _separated(path: str, separator: str, at: Bookmark) -> Iterator[Keyed]:
             yield number, parts, ""
 
 
-def _held(records: Iterator[Keyed], at: Bookmark) -> Iterator[Keyed]:
+def _at_first_lines(records: Iterator[Keyed], at: Bookmark) -> Iterator[Keyed]:
     """Yield records that span lines, each with the bookmark at its first line. A record is known to
-    be complete only after the next line was read, so the bookmark is moved back for a moment."""
+    be complete only after the next line was read, so the bookmark is moved back for each record."""
     for record in records:
         read = at.begin, at.end
         at.begin, at.end = record[0] - 1, record[0]

@@ -96,7 +96,7 @@ class Readers:
             return Job(self._pool(n_threads), reading) if n_threads else None
 
         n_ahead = lambda: tasks.n_ahead  # noqa: E731
-        # In this process, a custom source can use the state that it keeps.
+        # Read the original source in this process, because a custom source may keep state.
         here = lambda: Reader(replace(reading, split=tasks.split)).read  # noqa: E731
         return ordered(iter(tasks), here, find_help, n_ahead, may_help=tasks.are_apart)
 
@@ -150,10 +150,10 @@ class Readers:
             return Job(self._pool(n), make_work)
         method = self.start_method or "forkserver"
         try:
-            sent = partial(_opened, tuple(self.code), pickle.dumps(make_work))
+            sent = partial(_unpickled, tuple(self.code), pickle.dumps(make_work))
         except Exception as error:
             if self.start_method not in (None, "fork"):
-                raise _cannot_go(what, method, error) from None
+                raise _not_sendable(what, method, error) from None
             return Job(Pool(n, "fork", make_work), make_work)
         return Job(self._pool(n, method), sent)
 
@@ -209,7 +209,7 @@ def _name(split: Split) -> Tuple[str, str]:
     return split.name, split.origin
 
 
-def _opened(code: Sequence[str], content: bytes) -> Callable[[Any], Any]:
+def _unpickled(code: Sequence[str], content: bytes) -> Callable[[Any], Any]:
     """Make the function that executes tasks, in a worker.
 
     code (Sequence[str]): Python files to import first.
@@ -222,8 +222,8 @@ def _opened(code: Sequence[str], content: bytes) -> Callable[[Any], Any]:
     return pickle.loads(content)()
 
 
-def _cannot_go(what: str, method: str, error: Exception) -> ConfigError:
+def _not_sendable(what: str, method: str, error: Exception) -> ConfigError:
     text = f'[loader] start_method = "{method}", but the code that {what} '
-    text += f"cannot be sent to a process: {error}"
+    text += f"cannot be sent to a worker process: {error}"
     hint = "define it at the top of its file, or leave start_method out"
     return ConfigError([Problem("", " ".join(text.split()), hint)])

@@ -17,11 +17,11 @@ SAFE_PATH = "PYTHONSAFEPATH"
 # mask.
 _turn = threading.RLock()
 GUARD = (
-    "A worker that is a process imports the script that was started: put all that the script "
-    'does under `if __name__ == "__main__":`, or {}'
+    "A worker process imports the script that was started: put all code that the script runs "
+    'under `if __name__ == "__main__":`, or {}'
 )
 NO_FILE = (
-    "A worker that is a process imports the script that was started, but this script is not a "
+    "A worker process imports the script that was started, but this script is not a "
     "file (perhaps it came from standard input): save it as a file, or {}"
 )
 

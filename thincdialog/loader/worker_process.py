@@ -17,7 +17,7 @@ from .starting import how_it_ended, leave_signals_to_parent, starting_processes
 
 
 class Advice(NamedTuple):
-    """Say what a user can do if worker processes do not work.
+    """Hold advice for users whose worker processes do not work.
 
     without (str): How to train without worker processes.
     with_fewer (str): How to start fewer processes.
@@ -100,7 +100,7 @@ class WorkerProcess:
                     return value
                 tell(value)
         except (EOFError, OSError):
-            code = self.exit_code(5.0)  # The process closes its connection before it ends.
+            code = self.exit_code(5.0)  # The connection is closed before the process ends.
             return Failure(how_it_ended(self._pid, code, self._has_started, self.advice.without))
 
     def exit_code(self, seconds: float) -> Optional[int]:
@@ -186,7 +186,7 @@ def _send(pipe: Connection, advice: Advice, value: Any, is_answer: bool = True) 
     try:
         pipe.send_bytes(message)
     except OSError:  # The parent has closed the pipe.
-        _leave()
+        _exit_now()
 
 
 def _end_with(parent: int) -> None:
@@ -199,10 +199,10 @@ def _end_with(parent: int) -> None:
             break
         if is_child and os.getppid() != parent:
             break
-    _leave()
+    _exit_now()
 
 
-def _leave() -> NoReturn:
+def _exit_now() -> NoReturn:
     """End this process, because its parent needs no more answers."""
     for stream in (sys.stdout, sys.stderr):
         with suppress(Exception):

@@ -120,7 +120,7 @@ class CoffeeDialogue:
 
     def _greet(self) -> Message:
         greeting, text = self._greeting()
-        return self._talk(text, "greet", greeting=greeting)
+        return self._small_talk(text, "greet", greeting=greeting)
 
     def _greeting(self) -> Tuple[str, str]:
         """Return the barista's greeting and the guest's greeting."""
@@ -133,50 +133,51 @@ class CoffeeDialogue:
         if self.temperature == TEMPERATURES[0] and self.rng.random() < 0.5:
             served = ""
         stay = self.rng.choice(MENU["stays"])
-        text = self._say(MENU["orders"], drink=drink, served=served, stay=stay)
+        text = self._sentence(MENU["orders"], drink=drink, served=served, stay=stay)
         if not self.greets and self.rng.random() < 0.5:
             text = f"{self._greeting()[1]} {text}"
-        return self._serve(text, "order", temperature=TEMPERATURES, drink=DRINKS)
+        return self._order_talk(text, "order", temperature=TEMPERATURES, drink=DRINKS)
 
     def _size(self) -> Message:
         size = self.rng.choice(MENU["cups"][self.cup])
         if self.extra == EXTRAS[0] and self.rng.random() < 0.5:
-            text = self._say(MENU["sizes_alone"], size=size)
+            text = self._sentence(MENU["sizes_alone"], size=size)
         else:
             extra = self.rng.choice(MENU["extras"][self.extra])
-            text = self._say(MENU["sizes"], size=size, extra=extra)
-        drinks, cups = self._some(DRINKS, self.drink, 2), self._some(CUPS, self.cup, 2)
-        return self._serve(text, "size", drink=drinks, cup=cups, extra=EXTRAS)
+            text = self._sentence(MENU["sizes"], size=size, extra=extra)
+        drinks, cups = self._neighbours(DRINKS, self.drink, 2), self._neighbours(CUPS, self.cup, 2)
+        return self._order_talk(text, "size", drink=drinks, cup=cups, extra=EXTRAS)
 
     def _resize(self) -> Message:
         old = CUPS.index(self.cup)
         new = self.rng.choice([cup for cup in (old - 1, old + 1) if 0 <= cup < len(CUPS)])
         self.cup = CUPS[new]
         sentences = MENU["bigger"] if new > old else MENU["smaller"]
-        return self._change(self._say(sentences), [CUPS[old], CUPS[new]])
+        return self._change(self._sentence(sentences), [CUPS[old], CUPS[new]])
 
     def _reheat(self) -> Message:
         self.temperature = TEMPERATURES[1 - TEMPERATURES.index(self.temperature)]
         served = self.rng.choice(MENU["temperatures"][self.temperature])
-        text = self._say(MENU["other_way"], served=served)
-        return self._change(text, self._some(CUPS, self.cup, 2))
+        text = self._sentence(MENU["other_way"], served=served)
+        return self._change(text, self._neighbours(CUPS, self.cup, 2))
 
     def _change(self, text: str, cups: List[str]) -> Message:
-        drinks = self._some(DRINKS, self.drink, 5)
-        return self._serve(text, "change", temperature=TEMPERATURES, drink=drinks, cup=cups)
+        drinks = self._neighbours(DRINKS, self.drink, 5)
+        return self._order_talk(text, "change", temperature=TEMPERATURES, drink=drinks, cup=cups)
 
     def _where(self) -> Message:
-        text = self._say(MENU["where"])
-        return self._serve(text, "where", waiter=VALUES["waiter"], place=MENU["places"])
+        text = self._sentence(MENU["where"])
+        return self._order_talk(text, "where", waiter=VALUES["waiter"], place=MENU["places"])
 
     def _chat(self, kind: str) -> Message:
-        return self._talk(self._say(MENU[kind]), kind)
+        return self._small_talk(self._sentence(MENU[kind]), kind)
 
     def _pay(self) -> Message:
-        return self._serve(self._say(MENU["pay"]), "pay", price=PRICES)
+        return self._order_talk(self._sentence(MENU["pay"]), "pay", price=PRICES)
 
-    def _serve(self, text: str, kind: str, **values: List[str]) -> Message:
-        """Return a turn whose candidates are one sentence with all combinations of some values."""
+    def _order_talk(self, text: str, kind: str, **values: List[str]) -> Message:
+        """Return a turn about the order, whose candidates are one sentence with all combinations of
+        some values."""
         sentence, place = self.rng.choice(MENU["replies"][kind]), DRINKS.index(self.drink)
         right = {
             "drink": self.drink,
@@ -190,7 +191,7 @@ class CoffeeDialogue:
         label = _filled(sentence, *((name, right[name]) for name in values))
         return self._turn(text, label, _all_filled(sentence, values))
 
-    def _talk(self, text: str, kind: str, **right: str) -> Message:
+    def _small_talk(self, text: str, kind: str, **right: str) -> Message:
         """Return a turn of small talk. Only one of its candidates fits the guest's text."""
         sentence = self.rng.choice(MENU["replies"][kind])
         candidates = _all_filled(sentence, {name: VALUES[name] for name in right})
@@ -208,11 +209,11 @@ class CoffeeDialogue:
             text=text, labels=[label], label_candidates=candidates[first:] + candidates[:first]
         )
 
-    def _say(self, sentences: Sequence[str], **words: str) -> str:
+    def _sentence(self, sentences: Sequence[str], **words: str) -> str:
         text = self.rng.choice(sentences).format(**words)
         return text[0].upper() + text[1:]
 
-    def _some(self, names: List[str], own: str, n_names: int) -> List[str]:
+    def _neighbours(self, names: List[str], own: str, n_names: int) -> List[str]:
         """Return neighbours in a list of names, with the guest's own choice among them."""
         first = names.index(own) - self.rng.randrange(n_names)
         return [names[(first + place) % len(names)] for place in range(n_names)]

@@ -139,7 +139,7 @@ class DatasetRows:
             wanted = f"a mapping or a pair (input, label) as row {number}"
             if isinstance(self.dataset, str):
                 raise DataError(self.origin, f"row {number} is {short(row)}")
-            raise wrong_value(_giver(self.dataset), row, wanted)
+            raise wrong_value(_rows_source(self.dataset), row, wanted)
         message = Message((str(name), _plain(value)) for name, value in row.items())
         if isinstance(self.dataset, str):  # Each row of a file has all columns, with None for null.
             message = Message({name: value for name, value in message.items() if value is not None})
@@ -207,16 +207,16 @@ class NumberedRows(DatasetRows):
     an error after its last row."""
 
     @cached_property
-    def _shown(self) -> Any:
+    def _shown_rows(self) -> Any:
         """Numbers of the rows of the split that is shown."""
         n_rows = range(_length(self.dataset))
         return np.array([row for row in n_rows if self.shows(row)]) if self.part else n_rows
 
     def __len__(self) -> int:
-        return len(self._shown)
+        return len(self._shown_rows)
 
     def __getitem__(self, number: int) -> Episode:
-        row = int(self._shown[number])
+        row = int(self._shown_rows[number])
         return self.episode(self.dataset[row], row)
 
 
@@ -231,21 +231,21 @@ def _is_length(value: Any, *given: Any) -> bool:
 _LENGTH = Returned("a whole number, 0 or more", _is_length)
 
 
-def _giver(dataset: Any) -> Any:
-    """Return the method of a data set that returns its rows, if it is the user's code; otherwise
-    the class of the data set."""
+def _rows_source(dataset: Any) -> Any:
+    """Return the method of a data set that returns its rows, if users' code defines the method;
+    otherwise the class of the data set."""
     methods = (getattr(type(dataset), name, None) for name in ("__getitem__", "__iter__"))
     return next((each for each in methods if is_users(each)), type(dataset))
 
 
-def _look_at(dataset: Any, function: Callable) -> Any:
+def _check_dataset(dataset: Any, function: Callable) -> Any:
     """Check that a user's function has returned a data set, or the path of one."""
     if not isinstance(dataset, Iterable) and not hasattr(dataset, "__getitem__"):
         raise wrong_value(function, dataset, "an iterable of rows, or their path")
     return dataset
 
 
-registry.datasets.makes(Any, _look_at)
+registry.datasets.makes(Any, _check_dataset)
 
 
 def _plain(value: Any) -> Any:

@@ -14,7 +14,7 @@ from ..metrics.f1 import F1
 from ..metrics.macro_metric import merge_tasks
 from ..metrics.metric import AverageMetric, Metric, SumMetric, known_means
 
-# Most batches whose replies stay on a GPU until a report is requested.
+# Maximum number of batches whose replies stay on a GPU until a report is requested.
 MOST_LATER = 64
 
 

@@ -75,8 +75,7 @@ class Teacher(Agent):
     endless (bool): In training, show the data again, in another order, whenever it ends, so that
         an epoch never ends. Such data is streamed, so it may itself be endless.
 
-    data (Dict[str, Split]): Split name to its data. An entry that is replaced is replaced for all
-        copies.
+    data (Dict[str, Split]): Split name to its data. All copies share this dict.
     order (Order): The episodes of the split that this teacher shows.
     """
 
