@@ -23,7 +23,7 @@ test = ${paths.test}
 SPLITS = RANKER.replace(
     RANKER[RANKER.index("[tasks.coffee]") : RANKER.index("[tokenizer]")], TASK
 ).replace('candidates = "inline"', 'candidates = "batch"')
-TO_GO_ON = "give the same data to resume, or start another run with another --output"
+TO_RESUME = "give the same data to resume, or start another run with another --output"
 
 
 def run(folder, config=SPLITS, n=6, **options):
@@ -129,7 +129,7 @@ def test_changed_data_is_refused_by_name(tmp_path, data, split):
     n = {"train": 11, "dev": 1}[split]
     assert str(caught.value) == (
         f"{path}  has changed since {folder / 'checkpoint-6'} was made ({size - n:,} "
-        f"bytes then, {size:,} now){why}: {TO_GO_ON}"
+        f"bytes then, {size:,} now){why}: {TO_RESUME}"
     )
     # The checkpoint has not changed: with the old data the run resumes.
     change(tmp_path, split, "77", "7")
@@ -201,7 +201,7 @@ def test_changed_candidates_are_refused_by_name(tmp_path, data):
         go_on(folder, **given)
     assert str(caught.value) == (
         f"{path}  has changed since {folder / 'checkpoint-6'} was made (28 bytes then, "
-        f"32 now): {TO_GO_ON}"
+        f"32 now): {TO_RESUME}"
     )
     path.unlink()
     # A missing file is reported before any data is read.
@@ -228,7 +228,7 @@ def is_refused(path, folder, config=SPLITS, **given):
     with pytest.raises(DataError) as caught:
         go_on(folder, config=config, **given)
     checkpoint = folder / "checkpoint-6"
-    text = f"{path}  has changed since {checkpoint} was made: {TO_GO_ON}"
+    text = f"{path}  has changed since {checkpoint} was made: {TO_RESUME}"
     return str(caught.value) == text
 
 

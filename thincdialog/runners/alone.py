@@ -1,5 +1,5 @@
-"""The runner that trains in a single process, one step after the other; and a step of training,
-which is one or more parleys of a world, then an update of the weights."""
+"""The runner that trains in a single process, one step after the other. A step is one or more
+parleys of a world, followed by an update of the weights."""
 
 import math
 from typing import Any, Dict, List, Mapping

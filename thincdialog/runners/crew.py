@@ -41,7 +41,7 @@ class Crew:
     stop (Callable[[], None]): Function that makes workers return from ``run``.
     interruption (Interruption): Says whether the run must end, for example after a signal.
     note (Note): Shows the user one line of text.
-    times (float): Time limits, passed to ``Patience``.
+    **times (float): Time limits, passed to ``Patience``.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class Crew:
         """
         if worker not in self._threads:
             thread = threading.Thread(
-                target=self._serve,
+                target=self._execute_calls,
                 args=(worker,),
                 name=f"worker {worker}",
                 daemon=True,  # A thread that hangs must not prevent the program from ending.
@@ -88,7 +88,7 @@ class Crew:
         self.busy.append(worker)
         self._heard = time.monotonic()
 
-    def _serve(self, worker: int) -> None:
+    def _execute_calls(self, worker: int) -> None:
         while given := self._calls[worker].get():
             context, *call = given
             context.run(self._carry_out, worker, *call)

@@ -1,4 +1,4 @@
-"""Checksums to check that another process, on this machine or another, reads the same data."""
+"""Checksums that show whether another process, on this machine or another, reads the same data."""
 
 import hashlib
 from itertools import islice
@@ -22,15 +22,15 @@ def data_prints(teacher: Teacher) -> Dict[str, str]:
     teacher (Teacher): Teacher of a split of the data.
     RETURNS (Dict[str, str]): Task name to checksum.
     """
-    return {name: _print_of(task) for name, task in teacher.by_task().items()}
+    return {name: _checksum_of(task) for name, task in teacher.by_task().items()}
 
 
-def _print_of(task: Teacher) -> str:
+def _checksum_of(task: Teacher) -> str:
     store = task.data[task.split].built_store
     if store is not None:
         return store.checksum
     if task.data[task.split].streaming:
-        found, texts = hashlib.sha256(), _begin_of_stream(task)
+        found, texts = hashlib.sha256(), _first_texts(task)
     else:
         found = hashlib.sha256(f"{task.n_episodes} {task.n_examples}".encode())
         texts = task.texts()
@@ -39,7 +39,7 @@ def _print_of(task: Teacher) -> str:
     return found.hexdigest()
 
 
-def _begin_of_stream(task: Teacher) -> Iterator[str]:
+def _first_texts(task: Teacher) -> Iterator[str]:
     for episode in islice(task.data[task.split].episodes(), N_FIRST):
         for message in episode:
             yield message.get("text") or ""

@@ -61,7 +61,7 @@ def build_hogwild(workers: int = 2, executor: Literal["thread", "process"] = "th
     return Alone() if workers == 1 else Hogwild(workers, executor)
 
 
-def _share_one_heap() -> None:
+def _use_one_heap() -> None:
     """Make all threads allocate from the main thread's heap. glibc's heaps for other threads return
     each large array to the system, and a BiLSTM then spends up to a quarter of its time on new
     pages. C libraries without this call are left alone."""
@@ -128,7 +128,7 @@ class Hogwild(Runner):
                 workers = stack.enter_context(processes)
             else:
                 stack.enter_context(threadpool_limits(1, user_api="blas"))
-                _share_one_heap()
+                _use_one_heap()
                 lay_out_state(experiment.optimizer, KEY, experiment.learner.weights)
                 turns = threading.BoundedSemaphore(at_once)
                 self.numbers = StepNumbers(array("q", [0, 0]), threading.Lock(), turns, at_once)
@@ -164,7 +164,7 @@ class Hogwild(Runner):
         if self.crew.busy:
             self.numbers.end_at(step + room)
         else:
-            self._tell_schedules()
+            self._send_schedule_states()
             self.numbers.begin(step, room)
             for worker, is_done in enumerate(self.is_done):
                 if not is_done:
@@ -172,7 +172,7 @@ class Hogwild(Runner):
             self._begins = None
         return self._reports(TAKE_SECONDS)
 
-    def _tell_schedules(self) -> None:
+    def _send_schedule_states(self) -> None:
         """Send workers the states of schedules that evaluations have changed."""
         states = schedule_states(self.experiment.optimizer)
         if states != self._sent_schedules:

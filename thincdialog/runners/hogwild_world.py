@@ -114,7 +114,7 @@ class HogwildWorld(World):
         ]
         # A crew calls ``note`` only if a signal ends the run, so nothing is shown here.
         ending = interruption or Interruption()
-        self._crew = Crew(self._workers, self._call_back, ending, lambda line: None)
+        self._crew = Crew(self._workers, self._stop_runs, ending, lambda line: None)
         self._at_once = min(n_workers, n_cores())
         self._n_released = self._seed = 0
         self._begin()
@@ -123,7 +123,7 @@ class HogwildWorld(World):
         """Reset this world to the state at the beginning of an epoch."""
         # For each released parley, the arguments of ``ShareWorker.step``.
         self._released: "SimpleQueue[Any]" = SimpleQueue()
-        self.__dict__.pop("_left", None)
+        self.__dict__.pop("_unfinished", None)
         for worker in self._workers:
             worker.released = self._released
         self._n_under_way = 0
@@ -131,14 +131,14 @@ class HogwildWorld(World):
         self._ended: Deque[Sequence] = deque()
 
     @cached_property
-    def _left(self) -> Set[int]:
+    def _unfinished(self) -> Set[int]:
         """Numbers of the workers whose shares are not done. To find out, a stream is read."""
         workers = enumerate(self._workers)
         return {number for number, worker in workers if not worker.world.epoch_done()}
 
     def start_epoch(self, epoch: int, seed: int) -> None:
         """Begin a pass over the data, even if the last one is not finished."""
-        self._call_back()
+        self._stop_runs()
         while self._crew.busy:
             self._crew.listen()
         super().start_epoch(epoch, seed)
@@ -148,19 +148,19 @@ class HogwildWorld(World):
         self._begin()
 
     def _parley(self) -> None:
-        for number in self._left - set(self._crew.busy):
+        for number in self._unfinished - set(self._crew.busy):
             self._crew.ask(number, "run")
         is_full = self._n_under_way >= AHEAD * len(self._workers)
-        while (is_full or not self._left) and not self._ended:
-            self._listen()
+        while (is_full or not self._unfinished) and not self._ended:
+            self._collect_messages()
         self.acts = self._ended.popleft() if self._ended else ()
-        if self._left:
+        if self._unfinished:
             self._n_released += 1
             self._n_under_way += 1
             settings = {} if self.optimizer is None else settings_of(self.optimizer)
             self._released.put((self._n_released, settings, self._at_once, self._seed))
 
-    def _listen(self) -> None:
+    def _collect_messages(self) -> None:
         for message in self._crew.listen():
             if message.is_answer:
                 continue
@@ -168,20 +168,20 @@ class HogwildWorld(World):
             self._n_under_way -= 1
             self._ended.append(acts)
             if is_done:
-                self._left.discard(message.worker)
+                self._unfinished.discard(message.worker)
             if is_step:
                 self.agent.weights_changed()
                 self.optimizer.nr_update[KEY] += 1
                 self.optimizer.step_schedules()
-        if not self._left:  # No worker will take the released parleys that remain.
+        if not self._unfinished:  # No worker will take the released parleys that remain.
             self._n_under_way = 0
 
     def _settle(self) -> None:
         """Wait until no parley is in progress."""
-        while self._left and self._n_under_way:
-            self._listen()
+        while self._unfinished and self._n_under_way:
+            self._collect_messages()
 
-    def _call_back(self) -> None:
+    def _stop_runs(self) -> None:
         """Make workers return from ``run`` after their current parleys."""
         try:
             while True:
@@ -191,7 +191,7 @@ class HogwildWorld(World):
                 self._released.put(None)
 
     def _epoch_done(self) -> bool:
-        return not (self._left or self._ended)
+        return not (self._unfinished or self._ended)
 
     def report(self) -> Dict[str, Metric]:
         """Wait for parleys in progress, then return the merged metrics of all workers (see

@@ -18,7 +18,7 @@ class Patience:
 
     interruption (Interruption): Says whether the run must end.
     note (Note): Shows the user one line of text.
-    max_wait (float): Seconds without a message, while an answer is due, after which a wait fails.
+    max_wait (float): A wait for an answer fails after this number of seconds without a message.
     end_seconds (float): Seconds to wait for workers, in total, once the run must end. Schedulers
         kill a process some 30 seconds after SIGTERM.
     """

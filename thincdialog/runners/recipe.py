@@ -61,7 +61,7 @@ def recipe_of(
     RAISES (DialogError): If the agent cannot be written to a temporary folder.
     """
     place = temporary_folder()
-    with _names_a_full_disk(place), held(place / AGENT, 0o700, is_folder=True) as folder:
+    with _explaining_full_disk(place), held(place / AGENT, 0o700, is_folder=True) as folder:
         experiment.agent.to_disk(folder)
         files = sorted(path for path in folder.rglob("*") if path.is_file())
         agent = {str(path.relative_to(folder)): path.read_bytes() for path in files}
@@ -88,7 +88,7 @@ def make_experiment(recipe: Recipe, node: str = "") -> Tuple[Experiment, Optiona
     where = f" on node {node}" if node else ""
     advice = f", or {recipe.advice}" if recipe.advice else ""
     with ExitStack() as stack:
-        with _names_a_full_disk(place, where):
+        with _explaining_full_disk(place, where):
             folder = stack.enter_context(held(place / AGENT, 0o700, is_folder=True))
             code = [_file_of(folder / str(n), *file) for n, file in enumerate(recipe.code)]
             for file, content in recipe.agent.items():
@@ -126,7 +126,7 @@ def make_experiment(recipe: Recipe, node: str = "") -> Tuple[Experiment, Optiona
 
 
 @contextmanager
-def _names_a_full_disk(place: Path, where: str = "") -> Iterator[None]:
+def _explaining_full_disk(place: Path, where: str = "") -> Iterator[None]:
     """Turn a failure to write workers' files into an error that names the folder and the node."""
     try:
         yield

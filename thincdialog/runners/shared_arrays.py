@@ -55,7 +55,7 @@ def shared_arrays(
             else:
                 handle, path = tempfile.mkstemp(prefix="thincdialog-")
             os.ftruncate(handle, size)
-            arrays = _cut(mmap.mmap(handle, size), layout)
+            arrays = _views_of(mmap.mmap(handle, size), layout)
         except OSError as error:
             raise DialogError(
                 f"{size:,} bytes of memory cannot be shared with workers: {error.strerror}. Raise "
@@ -78,17 +78,17 @@ def open_arrays(memory: SharedMemory) -> Arrays:
     try:
         if os.fstat(handle).st_size != size:
             raise FileNotFoundError(memory.path)
-        return _cut(mmap.mmap(handle, size), memory.layout)
+        return _views_of(mmap.mmap(handle, size), memory.layout)
     finally:
         os.close(handle)
 
 
 def private_arrays(layout: Layout) -> Arrays:
     """Return arrays by name in memory that only this process uses."""
-    return _cut(aligned_zeros(_size_of(layout) // 4), layout)
+    return _views_of(aligned_zeros(_size_of(layout) // 4), layout)
 
 
-def _cut(memory: Any, layout: Layout) -> Arrays:
+def _views_of(memory: Any, layout: Layout) -> Arrays:
     arrays, offset = {}, 0
     for name, shape, dtype in layout:
         arrays[name] = numpy.ndarray(shape, dtype, buffer=memory, offset=offset)

@@ -43,7 +43,7 @@ def stale_settings(settings: Mapping[str, float], n_workers: int) -> Dict[str, f
         https://arxiv.org/abs/1511.05950
     """
     changed = dict(settings)
-    # Only Adam and its variants, which divide by a second moment, are changed.
+    # Change only Adam and its variants, which divide by a second moment.
     if n_workers == 1 or settings["b2"] <= 0:
         return changed
     b1 = settings["b1"]

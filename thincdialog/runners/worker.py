@@ -42,7 +42,7 @@ class ShareWorker:
         self.world = make_world(share, self.agent)
         self.optimizer = optimizer
         self._libraries = ThreadpoolController()
-        # Address of the shared weights, to check that a custom ``update`` does not replace them.
+        # Address of the shared weights, to detect a custom ``update`` that replaces them.
         is_watched = agent.learns and is_users(cast(Learner, agent).update)
         self._shared = address(cast(Learner, agent).weights) if is_watched else None
 

@@ -16,7 +16,7 @@ SAME_OUTCOME = (
     "system.gpu_id", "system.ops", "loader.store", "loader.workers", "loader.start_method",
     "training.logger*",
 )  # fmt: skip
-# Settings that do not affect the training so far.
+# Settings that do not affect the steps made so far.
 HARMLESS = (
     *SAME_OUTCOME,
     "paths.*", "evaluation.world*", "baselines.*", "tasks.*.test", "training.max_*",
@@ -34,7 +34,7 @@ Prints = Mapping[str, Mapping[str, List[Print]]]
 # Files that must not change, and the reason. Test files may change, because training does not
 # depend on them.
 FIXED = {"train": "", "dev": ", and its scores choose the best model", "agent": ""}
-TO_GO_ON = "give the same data to resume, or start another run with another --output"
+TO_RESUME = "give the same data to resume, or start another run with another --output"
 
 
 class Change(NamedTuple):
@@ -118,14 +118,14 @@ def check_data(experiment: Experiment, before: Prints, now: Prints, checkpoint: 
                 continue
             if len(new) != len(old):
                 text = f"has {len(new)} {split} files; {checkpoint} was made with {len(old)}"
-                raise DataError(f"[{name}]", f"{text}{FIXED[split]}: {TO_GO_ON}")
+                raise DataError(f"[{name}]", f"{text}{FIXED[split]}: {TO_RESUME}")
             for path, there, here in zip(paths, old, new):
                 if there != here:
                     check_readable(path, or_folder=True)
                     sizes = f" ({there[0]:,} bytes then, {here[0]:,} now)"
                     sizes = sizes if there[0] != here[0] else ""
                     text = f"has changed since {checkpoint} was made"
-                    raise DataError(path, f"{text}{sizes}{FIXED[split]}: {TO_GO_ON}")
+                    raise DataError(path, f"{text}{sizes}{FIXED[split]}: {TO_RESUME}")
     return others
 
 
@@ -158,7 +158,7 @@ def check_config(
     checked, files = experiment.checked, files_of(experiment)
     runner = [f"runner.{name}" for name in experiment.runner.harmless]
     old, new = flat(before), flat(checked.interpolated)
-    # A setting that was added to the package since then had its default value.
+    # A setting that the package has gained since the run began had its default value.
     for name, value in leaves(default_data()):
         if name.count(".") == 1 and name in new:
             old.setdefault(name, value)
@@ -191,7 +191,7 @@ def check_limits(
     changes (Sequence[Change]): Result of ``check_config``.
     loop (Mapping[str, Any]): State of the training loop.
     checkpoint (Path): The checkpoint from which the run resumes, for the message.
-    RAISES (ConfigError): If one was.
+    RAISES (ConfigError): If a limit was lowered too far.
     """
     had = {"steps": loop["position"]["step"], "epochs": loop["position"]["epoch"]}
     had["seconds"] = loop["seconds"]

@@ -26,7 +26,7 @@ class Chatbot:
         self._begin()
 
     def __getstate__(self) -> Dict[str, Any]:
-        # For pickle and copy.deepcopy. The talker is restored as a clone of the agent.
+        # For pickle and copy.deepcopy. The agent of the conversation is restored as a clone.
         return {"model": self.model, "talk": self._talker.conversation_state()}
 
     def __setstate__(self, state: Dict[str, Any]) -> None:

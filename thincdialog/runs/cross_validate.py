@@ -143,13 +143,13 @@ def _in_process(*given: Any) -> Fold:
     try:
         with ProcessPoolExecutor(1, get_context("spawn"), end_silently) as process:
             with starting_processes():
-                fold = process.submit(_survived, *given)
+                fold = process.submit(_fold_or_error, *given)
             return fold.result()
     except BrokenProcessPool:
         return Fold("its process was killed, maybe because memory was full")
 
 
-def _survived(*given: Any) -> Fold:
+def _fold_or_error(*given: Any) -> Fold:
     written = io.StringIO()
     try:
         fold = run_fold(written, *given)

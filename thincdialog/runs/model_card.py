@@ -75,7 +75,7 @@ def write_intervals(folder: Path, found: Evaluation) -> bool:
     text = re.sub(f"{re.escape(heading)}.*?(?=\n##)", "", text, flags=re.DOTALL)
     before, data, after = text.partition("\n## Data\n")
     rows = [["metric", "this model", "95 % interval"]]
-    for name in _shown(found.scores):
+    for name in _shown_metrics(found.scores):
         if ends := found.intervals.get(name):
             rows.append([f"`{name}`", _number(found.scores[name]), " to ".join(map(_number, ends))])
     times = f"{found.n_drawn:,} {found.drawn}, drawn {found.n_resamples:,} times"
@@ -102,7 +102,7 @@ def card(folder: Path, result: Optional[Result] = None) -> str:
         "Limits": _limits(config, meta, folder, result),
         "Versions": _versions(meta),
     }
-    lines = _head(config, meta)
+    lines = _title(config, meta)
     for title, section in sections.items():
         lines += ["", f"## {title}", "", *section]
     return "\n".join(lines) + "\n"
@@ -114,7 +114,7 @@ def _parsed(text: str) -> Mapping[str, Any]:
     return Config().from_str(text)
 
 
-def _head(config: Mapping[str, Any], meta: Mapping[str, Any]) -> List[str]:
+def _title(config: Mapping[str, Any], meta: Mapping[str, Any]) -> List[str]:
     tasks = ", ".join(config.get("tasks", ())) or "A model"
     name = meta.get("agent", "")
     return [
@@ -156,11 +156,11 @@ def _scores(meta: Mapping[str, Any], result: Optional[Result]) -> Iterator[str]:
 def _values(agents: Mapping[str, Mapping[str, float]], first: str) -> Iterator[List[str]]:
     """Yield a row for each metric of the first agent: the value of each agent."""
     own, *_ = agents.values()
-    for name in sorted(_shown(own), key=lambda name: name != first):
+    for name in sorted(_shown_metrics(own), key=lambda name: name != first):
         yield [f"`{name}`", *(_number(scores.get(name)) for scores in agents.values())]
 
 
-def _shown(scores: Mapping[str, float]) -> List[str]:
+def _shown_metrics(scores: Mapping[str, float]) -> List[str]:
     """Return the names of the metrics that a card shows."""
     return [name for name in scores if not is_about_reading(name) and not is_of_words(name, scores)]
 
@@ -249,7 +249,7 @@ def _registered(config: Any, kind: str) -> List[str]:
 
 
 def _use(name: str, code: Sequence[str], answers_with_code: bool) -> List[str]:
-    # The folder is not yet renamed.
+    # While a model is written, its folder has a temporary name.
     model = name[1:].rpartition(".")[0] if name.startswith(".") else name
     files = ", ".join(f"`{file}`" for file in code)
     needs = f"It was trained with custom code: copy {files} to the folder named below. "

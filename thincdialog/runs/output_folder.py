@@ -38,7 +38,7 @@ def check_output(folder: Optional[Path], force: bool, resume: bool = False) -> N
 def check_contents(folder: Path, force: bool, resume: bool) -> None:
     """Check that a folder's contents may be replaced, or can be resumed; write nothing.
 
-    RAISES (OutputError): If not.
+    RAISES (OutputError): If they must not be replaced, or cannot be resumed.
     """
     if folder.exists() and not folder.is_dir():
         raise OutputError(f"{folder}  is a file. Choose a folder with --output.")

@@ -47,7 +47,7 @@ class RunKeeper(Keeper):
         self.checked, self.tasks = experiment.checked, experiment.tasks
         self.agent, self.optimizer = experiment.agent, experiment.optimizer
         self._has_checkpoints = self.agent.learns and has_state(self.optimizer)
-        self._is_evaluated = self._has_learnt = False
+        self._is_evaluated = self._has_trained = False
         self.log: Optional[RunLog] = None  # The log of the run, in ``keeping``.
         self.saved = ""  # Folder of the model that was saved last.
         self.best_weights: Any = None
@@ -84,7 +84,7 @@ class RunKeeper(Keeper):
             try:
                 yield
             except KeyboardInterrupt:
-                if self._has_learnt:
+                if self._has_trained:
                     self.replace()
                 raise
             finally:
@@ -125,7 +125,7 @@ class RunKeeper(Keeper):
             self._save_model(BEST, meta)
         self._save_model(LAST, meta)
         self._is_evaluated = True
-        self._has_learnt = position.step > 0
+        self._has_trained = position.step > 0
 
     def calibrated(self, report: Mapping[str, float]) -> None:
         """Save model-best again with the agent's new temperature and threshold. The agent must have
@@ -142,7 +142,7 @@ class RunKeeper(Keeper):
     def left(self, position: Position) -> None:
         """Save model-last without scores."""
         self._save_model(LAST, self._meta(position, {}))
-        self._has_learnt = position.step > 0
+        self._has_trained = position.step > 0
 
     def _meta(self, position: Position, report: Mapping[str, float]) -> Dict[str, Any]:
         # File names without folders, which differ between machines.
@@ -193,7 +193,7 @@ class RunKeeper(Keeper):
                 write_array(folder / BEST_WEIGHTS, to_numpy(self.best_weights))
             (folder / STATE).write_text(_as_json(whole) + "\n", encoding="utf8")
         self.newest = str(self.checkpoints.at(step))
-        if self._is_evaluated and self._has_learnt:
+        if self._is_evaluated and self._has_trained:
             self.replace()
 
     # --- restoring --------------------------------------------------------------------

@@ -158,7 +158,7 @@ def _check(
         for name in choices
         if name in ("training.score", "training.score_direction")
     ]
-    for chosen in _to_check(choices, combinations):
+    for chosen in _combinations_to_check(choices, combinations):
         for problem in check_config(config, {**common, **chosen}):
             name = problem.where.removeprefix("--")
             where = f"--over {name}" if name in chosen else problem.where
@@ -169,7 +169,7 @@ def _check(
     Experiment.from_config(config, {**common, **combinations[0]}).check_data()
 
 
-def _to_check(
+def _combinations_to_check(
     choices: Mapping[str, Union[Range, List]], combinations: List[Dict[str, Any]]
 ) -> List[Dict[str, Any]]:
     are_few = len(combinations) <= MAX_CHECKED
@@ -186,7 +186,7 @@ def _check_trained(
 ) -> None:
     """Check that existing runs were trained with this config.
 
-    RAISES (OutputError): If a run was not.
+    RAISES (OutputError): If a run was trained with other settings.
     """
     for run in runs:
         path = folder / run.name / CONFIG

@@ -15,7 +15,7 @@ from ..errors import ConfigError, Problem
 Choices = Union[str, Sequence[Any]]
 _RANGE = re.compile(r"(?P<kind>log|uniform|int):(?P<low>[^.].*?)\.\.(?P<high>.+)$")
 _LONGEST_VALUE, _LONGEST_NAME = 40, 150
-# Maximum number of draws per run. (A combination that was drawn before is drawn again.)
+# Maximum number of draws per run. (If a combination was drawn before, another one is drawn.)
 _TRIES = 100
 
 

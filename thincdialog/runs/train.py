@@ -159,7 +159,7 @@ class TrainingRun:
             experiment.initialize(self.teacher, self.stderr)
         experiment.use_tokens(self.stderr)
         teachers = [self.teacher, *held_out.values()]
-        # Read all data that is kept in memory, so that errors in it are found before training.
+        # Read all data that stays in memory, so that its errors are found before training.
         sizes = [teacher.n_examples for teacher in teachers]
         fractions = [name for name in OF_EPOCHS if experiment.training[name] % 1]
         if sizes[0] is None and fractions:
@@ -276,10 +276,10 @@ class TrainingRun:
             # In a stream of unknown size, the first epoch may be longer than its limit.
             had = int(loop.position.epoch) if limit == "max_epochs" else 0
             self.note(f"{text} [training] {limit} = {2 * max(training[limit], had)}{how}.")
-        n_learnt, n_examples = loop.epochs.n_examples, self.teacher.n_examples
-        if loop.epochs.number and n_learnt and n_examples and n_learnt < n_examples:
+        n_trained, n_examples = loop.epochs.n_examples, self.teacher.n_examples
+        if loop.epochs.number and n_trained and n_examples and n_trained < n_examples:
             text = (
-                f"Each epoch trained on {n_learnt:,} of {n_examples:,} examples, because the agent"
+                f"Each epoch trained on {n_trained:,} of {n_examples:,} examples, because the agent"
             )
             self.note(f"{text} learns nothing from the others. Perhaps they have no label.")
         if dev is not None and loop.selection.step == 0 < loop.position.step:

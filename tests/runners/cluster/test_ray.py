@@ -198,7 +198,7 @@ def killing(monkeypatch, methods, victims):
 
 
 SYNC_CALLS = [(Workers, "each"), (SyncRunner, "_call")]
-ASYNC_CALLS = [(AsyncRunner, "_ask")]
+ASYNC_CALLS = [(AsyncRunner, "_call_server")]
 
 
 @pytest.mark.parametrize("plane", ["shm", slow("store")])
@@ -322,7 +322,7 @@ def test_ray_asynchronous_every_example_counts_once(plane, dies, cluster, tmp_pa
 
 
 def server_is_over(runner):
-    return runner._ask("snapshot")[0]["is_over"]
+    return runner._call_server("snapshot")[0]["is_over"]
 
 
 def test_ray_asynchronous_a_server_that_dies_as_an_epoch_ends_changes_no_count(
@@ -359,7 +359,7 @@ def test_ray_more_workers_than_microbatches_are_reported(cluster, tmp_path, alon
 def test_ray_asynchronous_a_dead_server_changes_no_result_of_one_worker(
     cluster, tmp_path, monkeypatch
 ):
-    listen, dead = AsyncRunner._listen, []
+    listen, dead = AsyncRunner._collect_ended, []
 
     def killing_listen(runner):
         listen(runner)
@@ -367,7 +367,7 @@ def test_ray_asynchronous_a_dead_server_changes_no_result_of_one_worker(
             dead.append(server(runner))
             os.kill(dead[0], 9)
 
-    monkeypatch.setattr(AsyncRunner, "_listen", killing_listen)
+    monkeypatch.setattr(AsyncRunner, "_collect_ended", killing_listen)
     given = {"mode": "async", "microbatches": 1, "snapshot_every": 2}
     alone = run(tmp_path / "alone", {**given, "num_workers": 0})
     found, rows, told = run(tmp_path / "one", {**given, "num_workers": 1})
@@ -391,7 +391,7 @@ def test_ray_asynchronous_one_worker_gives_the_same_as_one_process(cluster, tmp_
 @pytest.mark.slow
 def test_ray_asynchronous_a_replacement_worker_works_at_once(cluster, tmp_path, monkeypatch):
     """It was not there when the other workers opened their memory. All workers get new memory."""
-    listen, tell, evaluate = AsyncRunner._listen, AsyncRunner._reports, Workers.evaluate
+    listen, tell, evaluate = AsyncRunner._collect_ended, AsyncRunner._reports, Workers.evaluate
     seen = []
 
     def seeing_evaluate(workers, *given):
@@ -411,7 +411,7 @@ def test_ray_asynchronous_a_replacement_worker_works_at_once(cluster, tmp_path, 
         seen.append(runner.status())
         return reports
 
-    monkeypatch.setattr(AsyncRunner, "_listen", killing_listen)
+    monkeypatch.setattr(AsyncRunner, "_collect_ended", killing_listen)
     monkeypatch.setattr(AsyncRunner, "_reports", seeing_reports)
     monkeypatch.setattr(Workers, "evaluate", seeing_evaluate)
     given = {"mode": "async", "microbatches": 1, "training.max_epochs": 30.0}

@@ -50,7 +50,8 @@ class AsyncRunner(RayRunner):
         self.n_shares = n_shares(teacher, self.n_workers)
         self.busy: Dict[Any, int] = {}
         self.pace = Pace()
-        # Results of units in the last snapshots, and the numbers of their workers.
+        # Results of units that are in a snapshot but not reported yet, with the numbers of their
+        # workers.
         self._made: List[Tuple[int, LearnedUnit]] = []
         self._examples: Counter = Counter()  # By worker, since ``_reported_at``.
         self._heard = self._reported_at = time.monotonic()
@@ -91,40 +92,40 @@ class AsyncRunner(RayRunner):
             self.worker.go_to(self.origin)
             return
         self._is_connected = False
-        self.server_pid: int = self._sure(self._server_made)
+        self.server_pid: int = self._server_result(self._server_made)
         self.share(layout)
-        self._ask("serve", self.n_workers, self.bound, self.saved)
+        self._call_server("serve", self.n_workers, self.bound, self.saved)
         numbers = list(range(len(self.workers.actors)))
         given = (self.n_workers, self.server, self.n_microbatches, self.origin)
         self.workers.each("connect_async", numbers, *given)
         self._is_connected = True
 
     def _open(self, memory: Optional[SharedMemory]) -> bool:
-        return self._ask("open", memory) and super()._open(memory)
+        return self._call_server("open", memory) and super()._open(memory)
 
-    def _connect_again(self) -> None:
+    def _reconnect(self) -> None:
         """Connect the current workers, after busy workers have finished their units."""
         if self._is_connected:
-            self._ask("end_at", 0)
-            self._come_back()
+            self._call_server("end_at", 0)
+            self._wait_for_calls()
             self._save()
         self._connect()
 
-    def _come_back(self) -> None:
+    def _wait_for_calls(self) -> None:
         """Wait until all calls of workers have ended, by a result or by a death."""
         for _ in self.workers.ended(self.busy):
             pass
 
-    def _ask(self, name: str, *given: Any) -> Any:
+    def _call_server(self, name: str, *given: Any) -> Any:
         """Call a method of the server, and return its result.
 
         RAISES (Died): If the server is gone.
         """
         if self.workers is None:
             return getattr(self.server, name)(*given)
-        return self._sure(self.server.call.remote(name, *given))
+        return self._server_result(self.server.call.remote(name, *given))
 
-    def _sure(self, answer: Any) -> Any:
+    def _server_result(self, answer: Any) -> Any:
         """Wait for a call of the server, and return its result.
 
         RAISES (Died): If the server is gone.
@@ -135,21 +136,21 @@ class AsyncRunner(RayRunner):
     def _save(self) -> None:
         """Make a snapshot."""
         began = time.monotonic()
-        self.saved, made = self._ask("snapshot")
+        self.saved, made = self._call_server("snapshot")
         self._made += made
         self._is_saved = not self.busy
         self._next_save = time.monotonic() + PAUSES * (time.monotonic() - began)
 
-    def _surely(self, attempt: Any) -> None:
+    def _retry(self, attempt: Any) -> None:
         """Call a function, again after each death."""
         attempt() if self.workers is None else self.workers.surely(attempt)
 
     def go_back(self, death: Died) -> str:
         if not death.is_server:
-            self._connect_again()
+            self._reconnect()
             return f"{death.who} died"
         self.workers.kill(self.server)  # The server may only be unreachable.
-        self._come_back()
+        self._wait_for_calls()
         self._start_server()
         self._connect()
         return f"the server died; a new one resumed from step {self.saved['version']:,}"
@@ -158,13 +159,13 @@ class AsyncRunner(RayRunner):
 
     def start_epoch(self, epoch: int) -> None:
         def start() -> None:
-            self.origin = self._ask("start_epoch", epoch, self.n_shares)
+            self.origin = self._call_server("start_epoch", epoch, self.n_shares)
             self._save()
 
-        self._surely(start)
-        self._surely(self._go_to_origin)
+        self._retry(start)
+        self._retry(self._move_to_origin)
 
-    def _go_to_origin(self) -> None:
+    def _move_to_origin(self) -> None:
         if self.workers is None:
             self.worker.go_to(self.origin)
         else:
@@ -174,22 +175,22 @@ class AsyncRunner(RayRunner):
         return self.saved["is_over"] and not self.busy
 
     def take(self, step: int, room: float) -> List[StepReport]:
-        self._tell_schedules(self._send_schedules)
+        self._send_schedule_states(self._send_schedules)
         if self.workers is None:
-            self._ask("end_at", self.saved["version"] + self.pace.begin(room))
+            self._call_server("end_at", self.saved["version"] + self.pace.begin(room))
             self._is_saved = False
             self.worker.work()
             self._save()
             self.pace.end(len(self._made))
             return self._reports()
         try:
-            version = self._ask("end_at", self.saved["version"] + int(min(room, 1 << 40)))
+            version = self._call_server("end_at", self.saved["version"] + int(min(room, 1 << 40)))
             if self.workers.has_started():
                 self.workers.join()
-                self._connect_again()
+                self._reconnect()
             if not self.busy:
-                self._send_out()
-            self._listen()
+                self._start_work()
+            self._collect_ended()
             n_since = version - self.saved["version"]
             is_late = time.monotonic() > self._next_save
             if is_late or not self.busy or n_since >= self.settings["snapshot_every"]:
@@ -200,18 +201,18 @@ class AsyncRunner(RayRunner):
 
     def _send_schedules(self, states: Mapping[str, Any]) -> None:
         def send() -> None:
-            self._ask("restore_schedules", states)
+            self._call_server("restore_schedules", states)
             self._save()
 
-        self._surely(send)
+        self._retry(send)
 
-    def _send_out(self) -> None:
+    def _start_work(self) -> None:
         self._is_saved = False
         for number, actor in enumerate(self.workers.actors):
             self.busy[actor.call.remote("work")] = number
         self._heard = time.monotonic()
 
-    def _listen(self) -> None:
+    def _collect_ended(self) -> None:
         """Wait a moment, and remove calls that have returned from ``busy``."""
         for ref in self.workers.look(self.busy, self._heard, TAKE_SECONDS):
             self._heard, number = time.monotonic(), self.busy.pop(ref)
@@ -227,7 +228,7 @@ class AsyncRunner(RayRunner):
             if unit.report is not None and unit.report.examples:
                 steps.append(unit.report)
                 self._examples[worker] += unit.report.examples
-        self._follow(len(steps))
+        self._advance_optimizer(len(steps))
         now = time.monotonic()
         since = now - self._reported_at
         if steps and self.workers is not None and since > TAKE_SECONDS:
@@ -239,13 +240,13 @@ class AsyncRunner(RayRunner):
 
     def settle(self) -> List[StepReport]:
         def settle() -> None:
-            self._ask("end_at", 0)
+            self._call_server("end_at", 0)
             while self.busy:
-                self._listen()
+                self._collect_ended()
             if not self._is_saved:  # A snapshot of a large model takes long.
                 self._save()
 
-        self._surely(settle)
+        self._retry(settle)
         self.take_over(self.saved, {})
         return self._reports()
 
@@ -262,7 +263,7 @@ class AsyncRunner(RayRunner):
             raise ConfigError([Problem("", text, hint)])
         self.origin = dict(state["origin"])
         self.saved = {**self.saved, "ledger": state["ledger"], "is_over": False}
-        self._surely(self._connect)
+        self._retry(self._connect)
 
     def end(self) -> None:
         if self.workers is not None:

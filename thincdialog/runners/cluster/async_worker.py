@@ -60,7 +60,7 @@ class AsyncWorker:
         self.walk = Walk(world, self.learner, self.experiment.seed)
         self.at = share, n_shares
 
-    def _go_to(self, unit: int) -> None:
+    def _go_to_unit(self, unit: int) -> None:
         """Go to the first microbatch of a unit, or to the end of its share."""
         before = self.origin["before"]
         number, share = divmod(unit - self.origin["first"], len(before))
@@ -94,7 +94,7 @@ class AsyncWorker:
 
     def _learn(self, unit: int, version: int) -> LearnedUnit:
         self.vectors.weights_changed()
-        self._go_to(unit)
+        self._go_to_unit(unit)
         walk = self.walk
         if walk.done():
             return LearnedUnit(unit, version, None, state=walk.state())

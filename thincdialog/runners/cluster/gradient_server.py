@@ -126,15 +126,15 @@ class GradientServer:
             paste(self.arrays, worker, self.shard.pieces, sent)
         gradient = read(self.arrays, worker)
         if learned is not None and self.ledger.is_wanted(worker, learned.unit):
-            self._take_in(worker, learned, gradient)
-        clear(gradient, self.shard.pieces)  # It may have been dropped.
+            self._accept(worker, learned, gradient)
+        clear(gradient, self.shard.pieces)  # A gradient that was dropped is not cleared yet.
         if self.version + self.ledger.n_out >= self._limit:
             return None
         unit = self.ledger.hand_out(worker, at)
         self.arrays[f"values {worker}"][:] = self.values
         return None if unit is None else (unit, self.version)
 
-    def _take_in(self, worker: int, learned: LearnedUnit, gradient: Gradient) -> None:
+    def _accept(self, worker: int, learned: LearnedUnit, gradient: Gradient) -> None:
         report = learned.report
         if report is None:
             self.ledger.past_end(worker, learned.state)

@@ -1,4 +1,4 @@
-"""Merges the reports of a step's microbatches."""
+"""Merge the reports of a step's microbatches."""
 
 import math
 from typing import Dict, Sequence

@@ -2,8 +2,8 @@
 
 import time
 
-# Duration of a call: long enough that its overhead does not count, and short enough that signals
-# and logs do not have to wait.
+# Duration of a call: long enough that its overhead is negligible, and short enough that signals and
+# logs do not have to wait.
 SECONDS = 0.5
 MOST = 4096
 

@@ -20,7 +20,7 @@ from ..shared_arrays import Arrays, Layout, SharedMemory, shared_arrays
 from .ray_cluster import NEED
 from .workers import Died, Workers
 
-# Settings that do not change the result by a single bit, if all workers have the same kind of
+# Settings with which the result is bit for bit the same, if all workers have the same kind of
 # processor. ``microbatches`` is listed because the runners compare the actual number themselves.
 HARMLESS = (
     "num_workers", "microbatches", "address", "num_cpus", "num_gpus_per_worker",
@@ -29,8 +29,8 @@ HARMLESS = (
 
 
 class RayRunner(Runner):
-    """Serve as the base class of both modes, which checks the settings and holds the driver's view
-    of weights and optimizer. For the settings, see ``build_ray``.
+    """Base of the runners of both modes. It checks the settings, and holds the weights and the
+    optimizer as the driver sees them. For the settings, see ``build_ray``.
 
     n_microbatches (int): Number of microbatches in a step.
     n_restarts (int): Number of workers that were restarted.
@@ -119,7 +119,7 @@ class RayRunner(Runner):
         else:
             self.workers.end()
             self.workers = None
-        self._take_home()
+        self._unshare_state()
 
     def evaluate(
         self, experiment: Experiment, teacher: Teacher, recorder: Any = None
@@ -165,7 +165,7 @@ class RayRunner(Runner):
 
     # --- the optimizer of the run, which follows the steps of workers ----------------------
 
-    def _tell_schedules(self, restore: Callable[[Dict[str, Any]], Any]) -> None:
+    def _send_schedule_states(self, restore: Callable[[Dict[str, Any]], Any]) -> None:
         """Send workers the states of schedules that evaluations have changed.
 
         restore (Callable[[Dict[str, Any]], Any]): Function that sends them (``schedule_states``).
@@ -184,7 +184,7 @@ class RayRunner(Runner):
         """Return the arrays that the run's optimizer has so far, by their names."""
         return arrays_of(self.experiment.optimizer, KEY)
 
-    def _follow(self, n_steps: int) -> None:
+    def _advance_optimizer(self, n_steps: int) -> None:
         """Advance the counts and schedules of the run's optimizer by the steps of workers."""
         optimizer = self.experiment.optimizer
         optimizer.nr_update[KEY] += n_steps
@@ -222,8 +222,8 @@ class RayRunner(Runner):
             own[name][:] = array
         self.bind(own, own)
 
-    def _take_home(self) -> None:
-        """Move weights and optimizer state into memory that only this process uses."""
+    def _unshare_state(self) -> None:
+        """Copy weights and optimizer state into memory that only this process uses."""
         weights = aligned_zeros(len(self.learner.weights), get_array_module(self.learner.weights))
         weights[:] = self.learner.weights
         self.learner.use_weights(weights)

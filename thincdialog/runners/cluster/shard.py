@@ -158,7 +158,7 @@ class Shard:
                 _add_up_dense(piece, [slot.vector for slot in slots], sums)
 
     def _add_up_rows(self, piece: Piece, slots: Sequence[Gradient]) -> Rows:
-        """Sum the gradients of a table. RETURNS its rows, counted from the start of the piece."""
+        """Return the sum of a table's gradients, with rows counted from the start of the piece."""
         own: List[Rows] = []
         for slot in slots:
             rows, values = slot.tables[piece.table]
@@ -207,15 +207,15 @@ class Shard:
                     piece.key, values[now], gradient, [part], scale=scale, ops=self.ops
                 )
             else:
-                self._thincs_step(piece.key, values[now], gradient, scale)
+                self._thinc_step(piece.key, values[now], gradient, scale)
             if self._is_sparse and not piece.width:
                 gradient.fill(0)
-            self._adopt(piece)
+            self._move_new_arrays(piece)
         self._rows = {}
 
-    def _thincs_step(self, key: Key, values: Any, gradient: Any, scale: float) -> None:
-        """Make a step of one of Thinc's optimizers, without its own clipping, which would apply to
-        each piece separately."""
+    def _thinc_step(self, key: Key, values: Any, gradient: Any, scale: float) -> None:
+        """Make a step of one of Thinc's optimizers without its own clipping, because that would
+        clip each piece separately."""
         optimizer = self.optimizer
         limit, optimizer.grad_clip = optimizer.grad_clip, 0.0
         try:
@@ -225,7 +225,7 @@ class Shard:
         if address(stepped) != address(values):
             values[:] = stepped
 
-    def _adopt(self, piece: Piece) -> None:
+    def _move_new_arrays(self, piece: Piece) -> None:
         """Move arrays that the optimizer has created in its step into ``arrays``."""
         for name in ARRAYS:
             known = getattr(self.optimizer, name) or {}

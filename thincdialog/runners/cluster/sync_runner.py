@@ -68,10 +68,10 @@ class SyncRunner(RayRunner):
 
     # --- calls of workers -------------------------------------------------------------------
 
-    def _do(self, call: str, *given: Any) -> List[Any]:
+    def _do_all(self, call: str, *given: Any) -> List[Any]:
         """Call a method that changes the state of every worker, after sending changed schedules.
         It is called again after a death."""
-        self._tell_schedules(partial(self._record, "restore_schedules"))
+        self._send_schedule_states(partial(self._record, "restore_schedules"))
         return self._record(call, *given)
 
     def _record(self, call: str, *given: Any) -> List[Any]:
@@ -137,7 +137,7 @@ class SyncRunner(RayRunner):
         self._saved = {"place": place, **self.snapshot()}
         self.saved_step, self.calls = self.step, []
 
-    def _take_in(self) -> None:
+    def _add_started(self) -> None:
         """Add new workers that have started to the others."""
         self._save()
         if self.workers.join():
@@ -147,18 +147,18 @@ class SyncRunner(RayRunner):
     # --- the runner -----------------------------------------------------------------------
 
     def start_epoch(self, epoch: int) -> None:
-        self.is_done = self._do("start_epoch", epoch)[0]
+        self.is_done = self._do_all("start_epoch", epoch)[0]
 
     def epoch_done(self) -> bool:
         return self.is_done
 
     def take(self, step: int, room: float) -> List[StepReport]:
         n_steps = self.pace.begin(room)
-        ran: List[SyncSteps] = self._do("run", step, n_steps)
+        ran: List[SyncSteps] = self._do_all("run", step, n_steps)
         n_made = len(ran[0].steps)
         seconds = self.pace.end(n_made)
         self.is_done = ran[0].is_done
-        self._follow(n_made)
+        self._advance_optimizer(n_made)
         self.see_held(each.gpu_bytes for each in ran)
         self.learner.weights_changed()
         reports = [_joined([each.steps[number] for each in ran]) for number in range(n_made)]
@@ -170,7 +170,7 @@ class SyncRunner(RayRunner):
         self.bind(self.memory, self.kept)
         if self.workers is not None:
             if self.workers.has_started():
-                self.workers.surely(self._take_in)
+                self.workers.surely(self._add_started)
             if self.step - self.saved_step >= self.settings["snapshot_every"]:
                 self.workers.surely(self._save)
         return reports
@@ -194,7 +194,7 @@ class SyncRunner(RayRunner):
             raise ConfigError(
                 [Problem("", text, f"set microbatches = {there}, or start from scratch")]
             )
-        self.is_done = self._do("go_to", state["place"])[0]
+        self.is_done = self._do_all("go_to", state["place"])[0]
 
 
 def _joined(parts: Sequence[StepPart]) -> StepReport:

@@ -1,5 +1,5 @@
-"""The workers of a run in Ray's processes: starts them, calls them all at once, limits the time to
-wait for them, and replaces them when they die."""
+"""The workers of a run in Ray's processes: start them, call them all at once, limit the time to
+wait for them, and replace them when they die."""
 
 import time
 from contextlib import ExitStack, contextmanager, suppress
@@ -245,8 +245,8 @@ class Workers:
             if deaths or failures:
                 self.abort()
         if deaths:
-            # A call also fails if it needs a result of a worker that has died.
-            raise Died(self._dead() or deaths[0].workers, str(deaths[0]))
+            # A call also fails if one of its arguments is the result of a worker that has died.
+            raise Died(self._dead_workers() or deaths[0].workers, str(deaths[0]))
         if failures:
             raise failures[0]
         return [answers[number] for number in range(len(refs))]
@@ -262,7 +262,7 @@ class Workers:
                 heard = time.monotonic()
                 yield ref, pending.pop(ref)
 
-    def _dead(self) -> List[int]:
+    def _dead_workers(self) -> List[int]:
         """Return the numbers of the workers that have died."""
         refs = [actor.call.remote("node") for actor in self.actors]
         self.ray.wait(refs, num_returns=len(refs), timeout=START_SECONDS)
@@ -295,12 +295,12 @@ class Workers:
             done: List[Any] = self.ray.wait(list(refs), num_returns=1, timeout=seconds)[0]
             if not done:
                 is_late = time.monotonic() > max(heard, self._moved) + self.patience.max_wait / ASKS
-                if is_late and self._get_on(refs):
+                if is_late and self._have_progressed(refs):
                     self._moved = time.monotonic()
                 self.patience.check(set(refs.values()), max(heard, self._moved))
         return done
 
-    def _get_on(self, refs: Mapping[Any, int]) -> bool:
+    def _have_progressed(self, refs: Mapping[Any, int]) -> bool:
         """Return whether called workers have made progress since they were last asked."""
         there = {number for number in refs.values() if number < len(self.actors)}
         asked = {self.actors[number].call.remote("progress"): number for number in there}
