@@ -317,7 +317,7 @@ def place_in(error: Optional[BaseException]) -> str:
     and so does the class of an object that refused a call or lacks a required method."""
     while error is not None:
         lines = _users_lines(walk_tb(error.__traceback__))
-        if place := lines[-1] if lines else _misfit(error) or _owner(error):
+        if place := lines[-1] if lines else _misused_function(error) or _refusing_class(error):
             return place
         error = error.__cause__ or error.__context__
     return ""
@@ -329,7 +329,7 @@ def _users_lines(frames: Iterable[Tuple[FrameType, int]]) -> Tuple[str, ...]:
     return tuple(_line(code, n) for code, n in found if _is_users_file(code.co_filename))
 
 
-def _misfit(error: BaseException) -> str:
+def _misused_function(error: BaseException) -> str:
     """Return the place of a user's function that is not watched and was called with wrong
     arguments. Only the text of the error names the function."""
     name, brackets, _ = str(error).partition("()") if isinstance(error, TypeError) else ("", "", "")
@@ -341,7 +341,7 @@ def _misfit(error: BaseException) -> str:
     return ""
 
 
-def _owner(error: BaseException) -> str:
+def _refusing_class(error: BaseException) -> str:
     """Return the place of the user's class whose object refused a call, or lacks the method."""
     frames = [frame for frame, _ in walk_tb(error.__traceback__)]
     owner = frames[-1].f_locals.get("self") if frames else None
@@ -381,7 +381,8 @@ def reason(error: BaseException) -> str:
 
 
 def has_run(value: Any, *given: Any) -> bool:
-    """Return whether a function whose value does not matter has run: a generator has not."""
+    """Return whether a function whose value does not matter has run. The body of a generator
+    function has not run yet."""
     return not (inspect.isgenerator(value) or inspect.iscoroutine(value))
 
 

@@ -22,12 +22,12 @@ class DialogError(Exception):
 
 # Maximum number of characters of a problem's text to show; only texts with very long names have
 # more.
-MAX_LETTERS = 1000
+MAX_CHARACTERS = 1000
 # Maximum length of a name for which similar names are searched, because this takes long.
 MAX_COMPARED = 200
 
 
-def cut(text: str, limit: int = MAX_LETTERS) -> str:
+def cut(text: str, limit: int = MAX_CHARACTERS) -> str:
     """Cut a long text in its middle."""
     half = limit // 2
     return text if len(text) <= limit else f"{text[:half]} ... {text[-half:]}"

@@ -129,7 +129,7 @@ class DialogRegistry(catalogue.Registry):
         RAISES (DuplicateNameError): If they are not.
         """
         is_package = isinstance(other, EntryPoint)
-        if not (_leads_to(other, one) if is_package else _origin(one) == _origin(other)):
+        if not (_refers_to(other, one) if is_package else _origin(one) == _origin(other)):
             text = f"'{name}' is registered twice in '{self.namespace[-1]}'"
             raise DuplicateNameError(f"{text}: by {_origin(one)} and by {_origin(other)}. {hint}.")
 
@@ -175,7 +175,7 @@ def _package(entry_point: EntryPoint) -> str:
     return distribution.name if distribution is not None else "?"
 
 
-def _leads_to(entry_point: EntryPoint, function: Any) -> bool:
+def _refers_to(entry_point: EntryPoint, function: Any) -> bool:
     """Return whether an entry point, written ``module:name``, refers to this function, or is equal
     to this entry point. The module may be another module of the same package that imports the
     function."""
@@ -195,7 +195,7 @@ def _origin(given: Any) -> str:
     return place_of(given)
 
 
-def _ours(name: str) -> DialogRegistry:
+def _own_registry(name: str) -> DialogRegistry:
     return DialogRegistry(("thincdialog", name), entry_points=True)
 
 
@@ -208,17 +208,17 @@ class _LikeThincs(type):
     """Add the methods of Thinc's registry class (``resolve``, ``has``, ...). Thinc is imported
     only when they are used, because reading data does not need it."""
 
-    _whole: Any = None
+    _full_class: Any = None
 
     def __getattr__(cls, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        if cls._whole is None:
+        if cls._full_class is None:
             from thinc.config import registry as thinc_registry
 
             known = cls.all_registries()
-            cls._whole = type("registry", (thinc_registry,), known)
-        return getattr(cls._whole, name)
+            cls._full_class = type("registry", (thinc_registry,), known)
+        return getattr(cls._full_class, name)
 
 
 class registry(metaclass=_LikeThincs):
@@ -232,18 +232,18 @@ class registry(metaclass=_LikeThincs):
     datasets: Any = _of_thinc("datasets")
     ops: Any = _of_thinc("ops")
 
-    agents: Any = _ours("agents")
-    collates: Any = _ours("collates")
-    teachers: Any = _ours("teachers")
-    worlds: Any = _ours("worlds")
-    batchers: Any = _ours("batchers")
-    models: Any = _ours("models")
-    tokenizers: Any = _ours("tokenizers")
-    mutators: Any = _ours("mutators")
-    metrics: Any = _ours("metrics")
-    loggers: Any = _ours("loggers")
-    callbacks: Any = _ours("callbacks")
-    runners: Any = _ours("runners")
+    agents: Any = _own_registry("agents")
+    collates: Any = _own_registry("collates")
+    teachers: Any = _own_registry("teachers")
+    worlds: Any = _own_registry("worlds")
+    batchers: Any = _own_registry("batchers")
+    models: Any = _own_registry("models")
+    tokenizers: Any = _own_registry("tokenizers")
+    mutators: Any = _own_registry("mutators")
+    metrics: Any = _own_registry("metrics")
+    loggers: Any = _own_registry("loggers")
+    callbacks: Any = _own_registry("callbacks")
+    runners: Any = _own_registry("runners")
 
     _is_populated = False
 

@@ -244,7 +244,7 @@ def test_evaluate_shows_what_thresholds_do(run, tmp_path):
     assert "model" in err and (tmp_path / "c.png").read_bytes()[:4] == b"\x89PNG"
     replies = tmp_path / "replies.jsonl"
     code, _, err = run(f"evaluate {MODEL} --split dev --coverage --predictions {replies}")
-    assert code == 1 and "a threshold is for classifiers with one class per text" in err
+    assert code == 1 and "thresholds need a classifier with one class per text" in err
     assert replies.read_text().count("\n") > 1
 
 

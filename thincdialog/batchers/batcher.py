@@ -172,11 +172,11 @@ def plan_order(
         raise _plan_error(batcher, "as a list of arrays of whole numbers (int)") from None
     if not np.array_equal(np.sort(order), np.arange(n_rows)):
         given = f"it got {n_rows} rows and returned {len(order)} in {len(sizes)} batches"
-        raise _plan_error(batcher, f"{given}: {_what_is_wrong(order, n_rows)}")
+        raise _plan_error(batcher, f"{given}: {_first_mistake(order, n_rows)}")
     return order, [0, *accumulate(sizes)]
 
 
-def _what_is_wrong(order: np.ndarray, n_rows: int) -> str:
+def _first_mistake(order: np.ndarray, n_rows: int) -> str:
     """Describe the first mistake of a plan, with a row as an example."""
     beyond = order[(order < 0) | (order >= n_rows)]
     if len(beyond):

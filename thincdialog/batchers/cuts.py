@@ -125,8 +125,8 @@ def _cheapest(costs: np.ndarray, overhead: float) -> np.ndarray:
     n_lags, n_blocks = costs.shape
     n_sections = -(-n_blocks // BLOCKS_PER_SECTION)
     n_steps = -(-n_blocks // n_sections)
-    # Shape (n_steps, n_lags, n_sections), the greatest lag first. Blocks that fill up the last
-    # section cost nothing.
+    # Shape (n_steps, n_lags, n_sections), the greatest lag first. The blocks that pad the last
+    # section have no cost.
     flat = np.full((n_lags, n_sections * n_steps), _NEVER, dtype=np.float32)
     np.add(costs[::-1], overhead, out=flat[:, :n_blocks], casting="same_kind")
     flat[-1, n_blocks:] = 0

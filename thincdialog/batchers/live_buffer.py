@@ -48,9 +48,9 @@ class LiveBuffer:
         self.seed = list(seed)
         self.step = 0  # Number of batches handed out.
         self._round = 0
-        self._forget()
+        self._clear()
 
-    def _forget(self) -> None:
+    def _clear(self) -> None:
         self._n_rows = 0
         self._n_words = 0
         self._waiting: List[_Rows] = []
@@ -164,7 +164,7 @@ class LiveBuffer:
 
     def restore(self, state: Dict[str, Any]) -> None:
         """Continue from a state that ``state()`` returned."""
-        self._forget()
+        self._clear()
         self.step, self._round = state["step"], state["round"]
         self._waiting = list(map(_Rows.of, state["waiting"]))
         self._chosen = list(map(_Rows.of, state["chosen"]))

@@ -47,7 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
     from ..formats.answer_lines import answer_lines
 
     options = common(arguments, "folds", "jobs", "output")
-    found = cross_validate(arguments.config, done=_tell, **options)
+    found = cross_validate(arguments.config, done=_report_fold, **options)
     for note, numbers in found.notes.items():
         where = f"In {len(numbers)} folds" if numbers[1:] else f"Fold {numbers[0]}"
         messages.info(f"{where}: {note}")
@@ -65,7 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
     return int(any(fold.error for fold in found.folds))
 
 
-def _tell(number: int, fold: Any) -> None:
+def _report_fold(number: int, fold: Any) -> None:
     if fold.error:
         messages.fail(f"Fold {number} failed: {fold.error}")
     else:

@@ -25,8 +25,8 @@ until the end of each step."""
 
 HEADER = ("ms/step", "calls", "forward", "backward", "self", "total", "share")
 ON_GPU = """These are times of the host. The GPU computes at the same time; "(wait for the GPU)" is
-the rest of its work. To time its kernels, use Nsight Systems with Thinc's with_nvtx_range, or
-cupyx.profiler."""
+the rest of the GPU's work. To time the GPU's kernels, use Nsight Systems with Thinc's
+with_nvtx_range, or cupyx.profiler."""
 # Minimum number of characters to keep of a name, and of the part of the model in it.
 LEAST_NAME, LEAST_PART = 20, 10
 

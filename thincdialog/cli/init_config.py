@@ -50,7 +50,7 @@ def run(arguments: argparse.Namespace) -> None:
     if name is None:
         name = Path(out).name.removesuffix(".cfg")
         if name not in shipped_configs():
-            raise UsageError(_what_there_is(name, out))
+            raise UsageError(_unknown_config(name, out))
     text = shipped_text(name, out if out != "-" else f"{name.removesuffix('.cfg')}.cfg")
     write_text(out, text, arguments.force)
     if out != "-":
@@ -65,7 +65,7 @@ def run(arguments: argparse.Namespace) -> None:
         messages.info(f"Train{yours}: {command_line(*words)}")
 
 
-def _what_there_is(name: str, out: str) -> str:
+def _unknown_config(name: str, out: str) -> str:
     """Explain that OUT does not name a bundled config, and how to choose one."""
     from ..config import shipped_configs
 

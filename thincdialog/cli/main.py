@@ -108,7 +108,7 @@ def main(arguments: Optional[List[str]] = None) -> int:
             traceback.print_exc()
         # Errors of files have messages of their own; other OSErrors come from stdout or custom
         # code.
-        text = _what_failed(error) if isinstance(error, OSError) else str(error)
+        text = _os_error_line(error) if isinstance(error, OSError) else str(error)
         if isinstance(error, WorkerError) and not shows_traceback:
             text = error.brief
         messages.fail(text)
@@ -131,13 +131,14 @@ def main(arguments: Optional[List[str]] = None) -> int:
 
 
 def _code_error_line(error: BaseException) -> str:
-    """Describe an error in custom code, a lack of memory, or another error while custom code is in
-    use; "" if no custom code is in use, because the error is then a defect of this package."""
+    """Describe an error in custom code, a lack of memory, or any other error while custom code is
+    in use. Return "" if no custom code is in use, because the error is then a defect of this
+    package."""
     from ..contract import CODE_PREFIX, code_error_line, error_line
 
     text = code_error_line(error)
     if not text and isinstance(error, MemoryError):
-        return _no_memory(error)
+        return _memory_error_line(error)
     files = {m.__file__ for name, m in sys.modules.items() if name.startswith(CODE_PREFIX)}
     if text or not files:
         return text
@@ -147,7 +148,7 @@ def _code_error_line(error: BaseException) -> str:
     return f"{what}. The error was not raised in {names}, but a value from there may be the cause."
 
 
-def _what_failed(error: OSError) -> str:
+def _os_error_line(error: OSError) -> str:
     """Describe an OSError. Errors of stdout have no file name, and errors of custom code may have
     none."""
     reason = error.strerror or str(error)
@@ -162,7 +163,7 @@ def _what_failed(error: OSError) -> str:
     return f"{what}: {reason} ({place_in(error) or '--traceback shows where'})"
 
 
-def _no_memory(error: MemoryError) -> str:
+def _memory_error_line(error: MemoryError) -> str:
     reason = str(error) or "nothing is left"
     hint = "lower a setting that needs memory: a batch size, a width, or the number of candidates"
     return f"there is not enough memory: {reason[:1].lower()}{reason[1:]}; {hint}"

@@ -18,7 +18,7 @@ EXAMPLES = [
 ]
 # Number of settings that always get a column, and that get one if there is room; maximum length of
 # a value; maximum number of settings without a column to name.
-MIN_SETTINGS, MAX_SETTINGS, MAX_LETTERS, MAX_NAMED = 3, 6, 24, 5
+MIN_SETTINGS, MAX_SETTINGS, MAX_CHARACTERS, MAX_NAMED = 3, 6, 24, 5
 # Format of the numbers in a column, by its name.
 FORMS = {"best step": ",", "epochs": ".2f", "seconds": ",.0f", "parameters": ","}
 # Format of other floats.
@@ -159,4 +159,4 @@ def _cell(value: Any, form: str = "") -> str:
         return "-"
     if form or isinstance(value, float):
         return format(value, form or PLACES)
-    return shorten(str(value), MAX_LETTERS)
+    return shorten(str(value), MAX_CHARACTERS)

@@ -65,7 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
         result = train(arguments.config, stdout=stdout, **options)
     # The text of the exception names the folder that was saved last.
     except KeyboardInterrupt as interrupt:
-        messages.warn(_how_to_go_on(interrupt, arguments))
+        messages.warn(_resume_advice(interrupt, arguments))
         return getattr(interrupt, "exit_code", 130)
     if arguments.json:
         samples = [[{"message": m, "reply": r} for m, r in talk] for talk in result.samples]
@@ -79,7 +79,8 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _how_to_go_on(interrupt: KeyboardInterrupt, arguments: argparse.Namespace) -> str:
+def _resume_advice(interrupt: KeyboardInterrupt, arguments: argparse.Namespace) -> str:
+    """Name the folder that an interrupted run has saved, and the command that resumes the run."""
     if not arguments.output:
         return "Interrupted; nothing was saved, because of --no-output."
     done, how = f"Saved {interrupt}", ["--resume"]

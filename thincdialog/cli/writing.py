@@ -28,7 +28,7 @@ def check_outputs(arguments: argparse.Namespace, names: Sequence[str]) -> None:
         value.values() if isinstance(value, dict) else value if isinstance(value, list) else [value]
         for value in given
     )
-    # All data files of a folder are inputs, except those in the folder of a run or model.
+    # All data files in a folder are inputs, unless it is the folder of a run or a model.
     inputs = [x for x in texts if isinstance(x, str) and not os.path.exists(f"{x}/{CONFIG}")]
     places = list(map(os.path.realpath, outputs))
     for target, place in zip(outputs, places):

@@ -86,7 +86,7 @@ def as_annotated(value: Any, annotation: Any) -> Any:
 
 
 def takes_nothing(annotation: Any) -> bool:
-    """Return whether an annotation is one of confection's, which no value fits."""
+    """Return whether an annotation is one of confection's that no value fits."""
     return getattr(annotation, "__module__", "") == "confection.validation"
 
 

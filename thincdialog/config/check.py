@@ -230,7 +230,7 @@ class Checker:
                 return describe_function(key[1:], value)
             except catalogue.RegistryError:
                 text = f"'{shorten(value)}' is not in '{key[1:]}'"
-                self.add_in(path, text, _where_else(key[1:], value), key)
+                self.add_in(path, text, _name_hint(key[1:], value), key)
             except DialogError as error:  # The entry point of a package is broken.
                 self.add((*path, key), str(error))
         return None
@@ -404,7 +404,7 @@ def _is_lstm_of_thinc(layer: Model) -> bool:
     return layer.attrs.get("registry_name") == "LSTM.v1"
 
 
-def _where_else(registry_name: str, name: str) -> str:
+def _name_hint(registry_name: str, name: str) -> str:
     """Return a hint for a name that is not in a registry."""
     registries = registry.all_registries()
     for other, known in registries.items():

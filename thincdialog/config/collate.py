@@ -41,8 +41,8 @@ def add_collate(given: GivenConfig, *configs: Dict[str, Any]) -> List[Problem]:
 
 def collate_of(dataset: Any) -> Optional[Callable]:
     """Return the static method ``collate(batch, tokens)`` of a data set's class; None if it has
-    none. A method with other arguments, such as ``collate(self, rows)`` for PyTorch, is not meant
-    for an agent.
+    none. A method with other arguments, such as ``collate(self, rows)`` for PyTorch, is ignored,
+    because it is not for an agent.
 
     RAISES (CodeError): If the method has these arguments and ``self``.
     """

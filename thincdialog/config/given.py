@@ -246,9 +246,9 @@ def _begin_block(node: Dict[str, Any], part: str, name: str, next_part: str) -> 
 def _drop_arguments(
     given: GivenConfig, path: List[str], block: Dict[str, Any], replaced: Optional[FunctionInfo]
 ) -> None:
-    """Drop arguments that the new function of a block does not take, if they are from the default
-    block or were meant for the function that was replaced. All other arguments stay, so that the
-    check reports them."""
+    """Drop arguments that the new function of a block does not take, if they come from the default
+    block or belong to the function that was replaced. All other arguments stay, so that the check
+    reports them."""
     info = function_of(block)
     if info is None or info.takes_any:
         return

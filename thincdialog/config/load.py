@@ -168,7 +168,7 @@ def _read_and_check(
     if not problems and not only:
         problems = add_collate(given, complete, data)
     if problems or build:
-        # Building finds values out of a function's range, so that they are reported as well.
+        # Building the blocks also detects values that a function refuses.
         builder = Checker(given, data, builds=True)
         builder.check_all(only)
         problems += builder.problems

@@ -141,8 +141,8 @@ class TurnStore:
         tokens, lengths, units = self.lay_out(turns)
         number, start = self._n_entries, self._n_tokens
         last, end = number + len(lengths), start + len(tokens)
-        self.tokens = _with_room(self.tokens, end)
-        self.entries = _with_room(self.entries, last)
+        self.tokens = _enlarged(self.tokens, end)
+        self.entries = _enlarged(self.entries, last)
         self.tokens[start:end] = tokens
         self.entries[:, number:last] = start + lengths.cumsum() - lengths, lengths, units
         self._n_tokens, self._n_entries = end, last
@@ -257,7 +257,7 @@ def _lines(text: str) -> List[str]:
     return [line for line in text.split("\n") if line.strip()] or [""]
 
 
-def _with_room(array: np.ndarray, least: int) -> np.ndarray:
+def _enlarged(array: np.ndarray, least: int) -> np.ndarray:
     """Return an array with the same values and room for at least ``least`` columns."""
     if least <= array.shape[-1]:
         return array

@@ -70,7 +70,7 @@ def lowest_threshold(guesses: Guesses, wanted: str, least: float) -> Optional[fl
         threshold is needed; None if no threshold reaches it.
     """
     confidence, is_right, is_inside = guesses
-    # The last tick rejects every text.
+    # The last entry is for a threshold that rejects every text.
     ticks = np.append(np.unique(confidence[confidence >= 0]), np.nextafter(1.0, 2.0))
 
     def passing(which: np.ndarray) -> np.ndarray:

@@ -92,7 +92,7 @@ class Evaluation:
             example has a label.
         """
         if self.agent.temperature is None or not self.labelled:
-            text = "a threshold is for classifiers with one class per text, and labelled data"
+            text = "thresholds need a classifier with one class per text, and labelled data"
             raise DialogError(f"there is nothing to count: {text}")
         return Guesses.of(self.labelled, self.agent)
 
@@ -159,7 +159,7 @@ def evaluate_in_detail(
     n_resamples: int = N_RESAMPLES,
     labels_needed: bool = True,
 ) -> Evaluation:
-    """Evaluate a saved model like ``evaluate()``, with intervals and every reply.
+    """Evaluate a saved model like ``evaluate()``, and also return intervals and every reply.
 
     path (Union[str, Path]): Folder of the model.
     split (str): "train", "dev" or "test".
@@ -182,7 +182,8 @@ def evaluate_in_detail(
 def agent_in_detail(
     experiment: Experiment, teacher: Teacher, split: str, n_resamples: int = N_RESAMPLES
 ) -> Evaluation:
-    """Evaluate an experiment's agent like ``evaluate_agent``, with intervals and every reply.
+    """Evaluate an experiment's agent like ``evaluate_agent``, and also return intervals and every
+    reply.
 
     teacher (Teacher): Teacher of the split, for evaluation.
     split (str): Name of the split.

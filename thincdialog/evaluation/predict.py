@@ -137,11 +137,11 @@ class Answers:
         name = given.get("format", None if "text_field" in given else own_layout)
         layout = None
         if name is not None:
-            # A custom layout of the tasks is in the model's folder: its file may be gone.
+            # Read a custom layout from the model's folder, because its original file may be gone.
             kept = layout_place(model.path, name)
             is_kept = name == own_layout and kept.is_file()
             layout = read_layout(kept) if is_kept else layout_of(name)
-        if layout is not None and "format" not in given and not self._looks_like(layout):
+        if layout is not None and "format" not in given and not self._may_be_in(layout):
             layout = None
         if layout is not None:
             given["format"] = None
@@ -171,7 +171,7 @@ class Answers:
         self.form = format_by_suffix(output or "") or of_source
         agent, reads = model.agent, model.agent.reading()
         self.reading = own._replace(
-            taken=list(self._added(None)),
+            taken=list(self._new_fields(None)),
             n_features=reads.n_features,
             other_fields=reads.other_fields,
             classes=frozenset(agent.classes) or None,
@@ -179,7 +179,7 @@ class Answers:
         if self.files:
             check_format(self.files[0], form, self.reading)
 
-    def _looks_like(self, layout: CorpusLayout) -> bool:
+    def _may_be_in(self, layout: CorpusLayout) -> bool:
         """Return whether the source may be in the layout of the model's data."""
         path = self.files[0] if self.files else None
         if not layout.is_of_lines:
@@ -190,7 +190,7 @@ class Answers:
 
     def _begin(self) -> None:
         name = self.source if isinstance(self.source, str) else "rows"
-        self.bad = _TellingBadData(name, self.on_error)
+        self.bad = _ReportingBadData(name, self.on_error)
         self._at = Bookmark()
         self._at.bad = None if self.on_error is None else self.bad
         self._at.encoding, self._at.has_flags = self.encoding, True
@@ -205,7 +205,7 @@ class Answers:
             replies = iter(self.model.answer(messages, self.top, self.threshold))
             self.bad.n_answered += len(messages)
             for row, message in chunk:
-                yield {**row, **self._added(None if message is None else next(replies))}
+                yield {**row, **self._new_fields(None if message is None else next(replies))}
 
     def _of_files(self) -> Iterator[InputRow]:
         for number, path in enumerate(self.files):
@@ -231,7 +231,7 @@ class Answers:
             self.bad.n_read += row.message is not None
             yield row
 
-    def _added(self, reply: Optional[Reply]) -> Dict[str, Any]:
+    def _new_fields(self, reply: Optional[Reply]) -> Dict[str, Any]:
         """Return the fields that are added to a row; their values are empty without a reply."""
         reply, is_table = reply or Reply(None, [], []), self.form in TABLES
         best = list(zip_longest((each.text for each in reply.candidates), reply.scores))
@@ -254,7 +254,7 @@ class Answers:
         return {self.prefix + name: value for name, value in fields.items()}
 
 
-class _TellingBadData(BadData):
+class _ReportingBadData(BadData):
     """Report each problem as it occurs, and raise an error if the first rows have nothing else."""
 
     def __init__(self, path: str, on_error: Optional[OnError]):
@@ -276,7 +276,7 @@ def _of_tasks(model: TrainedModel) -> Dict[str, Any]:
     found: Dict[str, Any] = {}
     for name in OF_TASKS:
         values = [task[name] for task in tasks if name in task]
-        # A custom teacher may use the name for something else.
+        # A custom teacher may give the name another meaning.
         kind = list if name == "columns" else str
         is_known = all(isinstance(value, kind) for value in values)
         # A layout that only some tasks have does not apply to JSON lines of the others.

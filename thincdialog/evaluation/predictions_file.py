@@ -54,6 +54,7 @@ def read_predictions(path: Union[str, Path]) -> List[Dict[str, Any]]:
 
 
 def _checked(path: Union[str, Path], line: str, number: int) -> Dict[str, Any]:
+    """Parse and check a line of a file of predictions."""
     try:
         row = parse_json(line)
     except ValueError:

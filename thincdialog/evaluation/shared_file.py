@@ -6,7 +6,7 @@ from typing import Any, Tuple
 from ..messages import Message
 from ..teachers import Teacher
 
-_SAYS = {
+_REASONS = {
     "train": "scores on it measure memorisation",
     "dev": "the best model is chosen by it, so scores on it are too good",
 }
@@ -23,17 +23,18 @@ def shared_file(task: Teacher, split: str) -> str:
     RETURNS (str): A warning for the user if the split shares a file; otherwise "".
     """
     known = {realpath(path): path for path in task.data[split].data_files()}
-    for earlier, says in _SAYS.items():
+    for earlier, reason in _REASONS.items():
         if earlier == split:
             break
         if earlier not in task.splits or (task.data[earlier].about() and task.data[split].about()):
             continue
         common = known.keys() & {realpath(path) for path in task.data[earlier].data_files()}
         if common and _first(task, earlier) == _first(task, split):
-            return f"{known[min(common)]} is the {earlier} data, too: {says}"
+            return f"{known[min(common)]} is the {earlier} data, too: {reason}"
     return ""
 
 
 def _first(task: Teacher, split: str) -> Tuple[Any, ...]:
+    """Return the id and the text of the first example of a split."""
     first: Message = next(task.for_split(split).examples(), Message())
     return first.get("id"), first.get("text")

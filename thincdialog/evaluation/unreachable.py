@@ -13,12 +13,12 @@ MOST_SHARE = 0.5
 N_LOOKED_AT = 2000
 # Number of labels that are named.
 N_NAMED = 3
-NOBODYS = "are in no candidate list, so they can never be chosen"
+IN_NO_LIST = "are in no candidate list, so they can never be chosen"
 
 
 @dataclass
 class Unreachable:
-    """Count the labels that an agent can never give, among the first examples of a task.
+    """Count the labels that an agent can never reply with, among the first examples of a task.
 
     count (int): Number of examples that have no label that the agent can give.
     n_labelled (int): Number of examples that were checked, because they have a label and a known
@@ -44,7 +44,7 @@ class Unreachable:
 
 
 def find_unreachable(agent: Agent, teacher: Teacher) -> Dict[str, Unreachable]:
-    """Count the labels that an agent cannot give, by task.
+    """Count the labels that an agent can never reply with, by task.
 
     agent (Agent): An agent that has at least seen the training data (``survey()``).
     teacher (Teacher): Teacher of a split, for evaluation.
@@ -101,4 +101,4 @@ def unreachable_labels(agent: Agent, teacher: Teacher) -> str:
     remedy = "; ".join(dict.fromkeys(found.remedy for found in many.values()))
     if agent.has_classes:
         return f"{shares} are not classes of the model, so it can never predict them: {remedy}"
-    return f"{shares} {NOBODYS}: {remedy}"
+    return f"{shares} {IN_NO_LIST}: {remedy}"

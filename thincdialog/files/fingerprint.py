@@ -77,7 +77,7 @@ def find_damage(folder: Path, files: Mapping[str, Any]) -> str:
         if not isinstance(size, int) or not isinstance(checksum, str):
             raise TypeError(f"the checksum of {name} is not valid")
         try:
-            if _leads_out(name):
+            if _is_outside(name):
                 return f"{name[:100]!r} is not a file in it"
             with open_plain(folder / name, within=folder) as file:
                 if size_of(file) != size:
@@ -91,7 +91,7 @@ def find_damage(folder: Path, files: Mapping[str, Any]) -> str:
     return ""
 
 
-def _leads_out(name: str) -> bool:
+def _is_outside(name: str) -> bool:
     """Return whether a name cannot be the relative path of a file in a folder."""
     path = PurePath(name)
     return path.is_absolute() or ".." in path.parts or not path.name or "\0" in name

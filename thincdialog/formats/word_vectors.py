@@ -46,7 +46,7 @@ def _read(path: str, file: Any, wanted: Container[bytes], width: int) -> Iterato
     fields = first.split()
     if len(fields) != 2 or not all(each.isdigit() and len(each) < 19 for each in fields):
         if not _are_numbers(fields[1:]):
-            raise DataError(path, f"begins with {_shown(first)}; {_EXPECTED}", 1)
+            raise DataError(path, f"begins with {_as_text(first)}; {_EXPECTED}", 1)
         check_width(path, len(fields) - 1, width)
         file.seek(0)
         yield from _read_text(path, file, wanted, width, 1)
@@ -89,7 +89,7 @@ def _read_text(
         n_read += 1
         n_numbers = rest.count(b" ") + 1 if rest else 0
         if n_numbers < width:
-            found = f"{n_numbers} numbers after {_shown(word)}, expected {width}"
+            found = f"{n_numbers} numbers after {_as_text(word)}, expected {width}"
             raise DataError(path, found, number)
         # If there are more numbers, the word contains spaces, so it is not one of `wanted`.
         if n_numbers == width and word in wanted:
@@ -127,7 +127,7 @@ def _read_binary(
         if word in wanted:
             vector = np.frombuffer(buffer, "<f4", width, space + 1).astype(np.float32)
             if not np.isfinite(vector).all():
-                raise DataError(path, f"a number of {_shown(word)} is not finite")
+                raise DataError(path, f"a number of {_as_text(word)} is not finite")
             yield word, vector
         start = space + 1 + size
 
@@ -144,5 +144,5 @@ def _are_numbers(fields: List[bytes]) -> bool:
         return False
 
 
-def _shown(data: bytes) -> str:
+def _as_text(data: bytes) -> str:
     return repr(data[:40].decode("utf8", "replace").strip())

@@ -3,7 +3,7 @@
 from itertools import chain
 from typing import Iterator, List, Tuple, Union
 
-from ..evaluation.unreachable import MOST_SHARE, NOBODYS, Unreachable
+from ..evaluation.unreachable import IN_NO_LIST, MOST_SHARE, Unreachable
 from ..formats.context import why_without
 from ..formats.wording import short
 from .data_report import DataReport, DataWarning, ExampleGroup, SplitReport
@@ -60,11 +60,11 @@ def _of_examples(part: SplitReport) -> Iterator[Finding]:
         named = ", ".join(f"{label!r} ({count:,})" for label, count in part.null_labels)
         yield "labels", f"labels that may be missing values: {named}", "correct or rename them"
     see = "check that the fields have the names that the teacher reads"
-    unlearnt = "they are neither trained on nor scored"
+    not_used = "they are neither trained on nor scored"
     for check, some, what, hint in (
         ("texts", part.without_text, "neither text nor features", see),
         ("texts", part.empty_text, "an empty text", "fill it in or leave them out"),
-        ("labels", part.without_label, "no label", unlearnt),
+        ("labels", part.without_label, "no label", not_used),
         ("labels", part.empty_label, "an empty label", "fill it in or leave them out"),
     ):
         if some.count:
@@ -95,7 +95,7 @@ def _of_labels(part: SplitReport, noun: str) -> Iterator[Finding]:
         hint = "add it to the candidates or classes"
         yield "candidates", f"{text}: {_names(part.outside)} (first in {ids})", hint
     if part.unreachable.share > MOST_SHARE:
-        text = f"{part.unreachable.text()} {NOBODYS}: {_names(part.unreachable)}"
+        text = f"{part.unreachable.text()} {IN_NO_LIST}: {_names(part.unreachable)}"
         yield "candidates", text, part.unreachable.remedy
     if noun and is_train and part.n_rare_classes:
         name, count = (part.rare_labels or part.frequent_labels)[-1]

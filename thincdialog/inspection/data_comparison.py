@@ -64,11 +64,11 @@ def report_split(
         labels = ", ".join(messages[number].all_labels)
         texts_of.setdefault(messages[number].get("text", ""), []).append(labels)
     some = {
-        name: _some(survey, len(numbers), [names[number] for number in numbers[:N_IDS].tolist()])
+        name: _group(survey, len(numbers), [names[number] for number in numbers[:N_IDS].tolist()])
         for name, numbers in found.items()
     }
     for kind in ("without_text", "empty_text", "without_label", "empty_label"):
-        some[kind] = _some(survey, survey.faults[kind], survey.faulty.get(kind, []))
+        some[kind] = _group(survey, survey.faults[kind], survey.faulty.get(kind, []))
     by_count = sorted(survey.labels.items(), key=lambda row: (-row[1], row[0]))
     classes = by_count if reading.has_classes else []
     train_labels = set().union(*(each.labels for each in train))
@@ -110,8 +110,8 @@ def report_split(
         n_rare_classes=sum(count < MIN_OF_CLASS for _, count in classes),
         n_with_features=survey.n_with_features,
         pairs=[(*pair, count) for pair, count in _most(survey.pairs.items())],
-        new_labels=_some(survey, n_new, new_labels[:N_NAMED]),
-        outside=_some(survey, survey.faults["outside"], outside),
+        new_labels=_group(survey, n_new, new_labels[:N_NAMED]),
+        outside=_group(survey, survey.faults["outside"], outside),
         outside_examples=survey.faulty.get("outside", []),
         shared_ids=n_shared,
         held_out=data.about(),
@@ -153,7 +153,7 @@ def _common(survey: Survey, train: Sequence[Survey], what: str) -> np.ndarray:
     return np.flatnonzero(np.isin(survey.prints(what), others))
 
 
-def _some(survey: Survey, count: int, names: List[str]) -> ExampleGroup:
+def _group(survey: Survey, count: int, names: List[str]) -> ExampleGroup:
     return ExampleGroup(count, count / max(1, survey.n_examples), names)
 
 
@@ -165,7 +165,7 @@ def _of_each_label(survey: Survey, labelled: np.ndarray) -> List[int]:
     """Return one example with each label of the first texts with different labels. Texts that
     differ only in case and punctuation count as the same; their examples follow each other."""
     forms = survey.prints(FORMS)
-    pairs = 31 * forms + survey.prints("answers")  # Too large numbers wrap around.
+    pairs = 31 * forms + survey.prints("answers")  # Integers overflow by wrapping around.
     numbers = labelled[contradictions(forms[labelled], pairs[labelled])]
     _, first = np.unique(pairs[numbers], return_index=True)
     each = np.sort(numbers[first]).tolist()

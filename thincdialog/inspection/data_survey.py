@@ -165,9 +165,9 @@ class Survey:
             self.n_with_features += 1
             read = (read, _print(features))
         elif text is None:
-            self._fault("without_text", message)
+            self._count_fault("without_text", message)
         elif not text.strip():
-            self._fault("empty_text", message)
+            self._count_fault("empty_text", message)
         if self.reading.other_fields:
             read = (read, *(_print(message[name]) for name in message if name not in _TOLD_APART))
         said = None if text == SILENCE else text
@@ -189,7 +189,7 @@ class Survey:
         if self.reading.has_label_sets:
             self._add_pairs(labels)
         elif not labels:
-            self._fault("without_label", message)
+            self._count_fault("without_label", message)
         if labels:
             self._add_labels(message, labels)
         name = str(message.get("id", self.n_examples))
@@ -209,7 +209,7 @@ class Survey:
     def _add_labels(self, message: Message, labels: Sequence[str]) -> None:
         reading = self.reading
         if not all(map(str.strip, labels)):
-            self._fault("empty_label", message)
+            self._count_fault("empty_label", message)
         if len(self.labels) >= 2 * MAX_LABELS:
             self.labels = Counter(dict(self.labels.most_common(MAX_LABELS)))
         self.labels.update(labels if reading.has_label_sets else labels[:1])
@@ -223,7 +223,7 @@ class Survey:
         for label in labels:
             missing = candidates is not None and label not in self._allowed
             if missing or (reading.allowed is not None and label not in reading.allowed):
-                self._fault("outside", message)
+                self._count_fault("outside", message)
                 if len(self.outside) < MAX_LABELS:
                     self.outside[label] += 1
                 break
@@ -234,7 +234,7 @@ class Survey:
             self.pairs = Counter(dict(self.pairs.most_common(MAX_LABELS)))
         self.pairs.update(combinations(labels, 2))
 
-    def _fault(self, kind: str, message: Message) -> None:
+    def _count_fault(self, kind: str, message: Message) -> None:
         self.faults[kind] += 1
         if self.faults[kind] <= N_FAULTY:
             self.faulty.setdefault(kind, []).append(str(message.get("id", self.n_examples - 1)))
@@ -267,5 +267,5 @@ class Survey:
 
 
 def _print(value: Any) -> Any:
-    """Return a hashable form of a value, which is the same for equal values."""
+    """Return a hashable form of a value. Equal values have equal forms."""
     return value.tobytes() if hasattr(value, "tobytes") else repr(value)

@@ -153,7 +153,7 @@ def _step(trial: Trial, gathered: Iterator[bool], stopwatch: Optional[Stopwatch]
         examples: int = agent.n_gathered
         timed(OPTIMIZER, agent.update, trial.optimizer)
         if _is_on_gpu(trial):
-            timed(GPU, _wait, trial)
+            timed(GPU, _wait_for_gpu, trial)
     return examples
 
 
@@ -161,7 +161,7 @@ def _is_on_gpu(trial: Trial) -> bool:
     return bool(trial.model.ops.device_type == "gpu")
 
 
-def _wait(trial: Trial) -> None:
+def _wait_for_gpu(trial: Trial) -> None:
     trial.model.ops.xp.cuda.get_current_stream().synchronize()
 
 

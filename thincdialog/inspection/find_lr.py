@@ -115,12 +115,12 @@ def _losses(trial: Trial, rates: List[float]) -> Tuple[List[float], bool]:
             raise
         except TrainingError:
             return losses, True
-        if _runs_off(losses):
+        if _diverges(losses):
             return losses, True
     return losses, False
 
 
-def _runs_off(losses: List[float]) -> bool:
+def _diverges(losses: List[float]) -> bool:
     """Return whether the loss is more than twice the lowest loss so far and above that of the
     untrained model. Each is the mean of a few steps."""
     if len(losses) < 2 * RECENT:
@@ -155,7 +155,8 @@ def judge(rates: List[float], losses: List[float], diverged: bool, steps: int) -
     noise = float(np.std((clipped - smoothed)[calm])) / (3.5 * width) ** 0.5
     # The first rates are assumed to be too low to learn anything.
     fell = float(smoothed[: max(RECENT, len(losses) // 10)].mean() - smoothed[lowest])
-    # Suggest a rate well in the fall. (Noise decides where in it the slope is steepest.)
+    # Suggest a rate at which most of the fall is over. (The rate with the steepest slope depends on
+    # noise.)
     is_above = smoothed[: lowest + 1] >= smoothed[lowest] + (1 - MOST) * fell
     # If the curve rises from the beginning, no value is above.
     before_fall = np.flatnonzero(is_above)

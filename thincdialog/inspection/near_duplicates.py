@@ -41,5 +41,5 @@ def near_duplicates(texts: Sequence[WordSet], others: Sequence[WordSet]) -> Dict
             for other in index.get(word, ())
             if len(words & others[other]) >= NEAR * len(words | others[other]) - 1e-9
         )
-        found.update(zip([number], near))  # The first of these, if there is any.
+        found.update(zip([number], near))  # Add the first near duplicate, if there is one.
     return found

@@ -77,7 +77,7 @@ class ConsoleLogger:
                 dynamic_ncols=True,
                 bar_format=BAR_FORMAT if run.total_steps else ENDLESS_FORMAT,
             )
-        self._looked_at = 0.0
+        self._updated_at = 0.0
         # A resumed run counts the examples before the resume, too, which are known only later.
         self._rate_examples: Optional[int] = None if run.first_step else 0
         self._rate_since = time.perf_counter()
@@ -91,15 +91,15 @@ class ConsoleLogger:
         if info is not None and info.get("is_evaluation", True):
             self._row(info)
         elif self.bar is not None:
-            self._look()
+            self._update_bar()
 
-    def _look(self) -> None:
+    def _update_bar(self) -> None:
         now = time.perf_counter()
-        if now - self._looked_at < REFRESH_SECONDS:
+        if now - self._updated_at < REFRESH_SECONDS:
             return
         progress = self.run.progress
         assert self.bar is not None and progress is not None
-        self._looked_at = now
+        self._updated_at = now
         since = self._rate_examples
         if since is None:
             self._start_rate(since := progress.examples)
@@ -108,9 +108,9 @@ class ConsoleLogger:
         shown = f"loss {loss:.4f}/{unit}, {rate:,.0f} examples/s"
         shown += f", {progress.workers}" * bool(progress.workers)
         self.bar.set_postfix_str(shown, refresh=False)
-        self._move(progress.step, progress.total_steps)
+        self._move_bar(progress.step, progress.total_steps)
 
-    def _move(self, step: int, total_steps: Optional[float]) -> None:
+    def _move_bar(self, step: int, total_steps: Optional[float]) -> None:
         assert self.bar is not None
         self.bar.n = step
         total_steps = self.bar.total if total_steps is None else total_steps
@@ -135,7 +135,7 @@ class ConsoleLogger:
             self._write(["-" * width for width in self.widths])
         self._write(list(self._cells(info).values()), bold=bool(info.get("is_best")))
         if self.bar is not None:
-            self._move(info["step"], info.get("total_steps"))
+            self._move_bar(info["step"], info.get("total_steps"))
         self._start_rate(info["examples"])
 
     def _choose_scores(self, info: Dict[str, Any]) -> None:

@@ -11,7 +11,7 @@ from .logger import Finalize, LoggedRun, LogStep, Setup
 from .values import numbers, recall_id, remember_id, settings
 
 # MLflow's limits on parameters per request, and on characters per parameter.
-MAX_PARAMS, MAX_LETTERS = 100, 6000
+MAX_PARAMS, MAX_CHARACTERS = 100, 6000
 FOLDER = "mlruns"
 
 
@@ -81,7 +81,7 @@ def _begin(client: Any, experiment: str, name: Optional[str], run: LoggedRun) ->
     remember_id(run.output, "mlflow", run_id)
     params = [
         # Names may contain neither "@" nor "*".
-        Param(key.replace("*.", "").replace("@", ""), value[:MAX_LETTERS])
+        Param(key.replace("*.", "").replace("@", ""), value[:MAX_CHARACTERS])
         for key, value in settings(run.config).items()
     ]
     for first in range(0, len(params), MAX_PARAMS):

@@ -30,7 +30,7 @@ def draw_confusion(matrix: ConfusionMatrix, path: Union[str, Path]) -> None:
     """
     with importing("plot", "A picture in a file"):
         from matplotlib.colors import PowerNorm
-    names, replies, counts = _shown(matrix)
+    names, replies, counts = _table(matrix)
     # A class that occurs only as a reply has no examples, so its fractions are 0.
     shares = counts / counts.sum(axis=1, keepdims=True).clip(min=1)
     side = 3.5 + (0.42 if len(names) <= MOST_COUNTS else 0.2) * len(replies)
@@ -56,7 +56,7 @@ def draw_confusion(matrix: ConfusionMatrix, path: Union[str, Path]) -> None:
     save_figure(figure, path)
 
 
-def _shown(matrix: ConfusionMatrix) -> Tuple[List[str], List[Optional[str]], numpy.ndarray]:
+def _table(matrix: ConfusionMatrix) -> Tuple[List[str], List[Optional[str]], numpy.ndarray]:
     """Return the names of rows and of columns, and the counts."""
     if len(matrix.classes) <= MOST_NAMES:
         replies, counts = matrix.table()

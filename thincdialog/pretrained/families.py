@@ -36,7 +36,7 @@ LAYER = (
 )
 # Names of a table: Model2Vec's; sentence-transformers' and WordLlama's.
 _TABLES = ("embeddings", "embedding.weight")
-# BERT's names of other parts, with their names in DistilBERT and in the first BERTs.
+# BERT's names of other parts, with their names in DistilBERT and in the earliest BERT files.
 _OTHERS = (
     ("encoder.layer.", "transformer.layer."),
     ("LayerNorm.weight", "LayerNorm.gamma"),

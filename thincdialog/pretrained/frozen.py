@@ -137,7 +137,7 @@ def _forward(
     begins = np.flatnonzero(np.diff(examples, prepend=-1) | np.diff(segments, prepend=-1))
     found = vectors.of(ids, np.diff(begins, append=len(ids)))  # (n_texts, width)
     slots = examples[begins] * n_segments + np.minimum(segments[begins], n_segments - 1)
-    # Texts of the same slot (the older turns) are neighbours.
+    # Texts of the same slot (the older turns) follow each other.
     firsts = np.flatnonzero(np.diff(slots, prepend=-1))
     Y: Any = np.zeros((n_examples * n_segments, found.shape[1]), dtype="f")
     Y[slots[firsts]] = np.add.reduceat(found, firsts)

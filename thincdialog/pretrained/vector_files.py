@@ -89,8 +89,8 @@ class VectorFiles:
             self._n_own = self._read(self._own, self._n_own)
 
     def _read(self, path: Path, first: int = 0) -> int:
-        """Look up the records of a file from number ``first`` on. RETURNS the number of all records
-        in the file."""
+        """Look up the records of a file from number ``first`` on, and return the number of all
+        records in the file."""
         keys, vectors = path.with_suffix(".keys"), path.with_suffix(".vectors")
         n_vectors = vectors.stat().st_size // (4 * self.width)
         found = np.fromfile(keys, _KEY, n_vectors - first, offset=first * _KEY.itemsize).tolist()

@@ -35,7 +35,7 @@ class Metrics:
 
 
 def _is_counted(path: Path) -> bool:
-    """Return whether the file of a worker counts. A file without values does not, and neither do
+    """Return whether to include the file of a worker. A file without values is left out, and so are
     the waiting requests of a worker that was killed."""
     is_alive = Path("/proc", path.stem.rpartition("_")[2]).exists()
     return path.stat().st_size > 0 and (is_alive or not path.name.startswith("gauge_live"))

@@ -51,8 +51,8 @@ class ServedModel:
         model = self.load()
         self._seen = which_model(model.path)
         model.answer([Message(text="Hello!")], threshold=self.threshold)
-        # Otherwise, garbage collection of long-lived objects would sometimes stop answers for 0.25
-        # s.
+        # Otherwise, garbage collection of long-lived objects would sometimes delay answers by
+        # 0.25 s.
         gc.freeze()
         return model
 

@@ -36,8 +36,8 @@ def serve(
     except OSError as error:
         raise DialogError(f"Cannot listen on {name}:{port}: {error.strerror}.") from None
     with listening, tempfile.TemporaryDirectory() as counts:
-        # Connections inherit this option. Without it, a response body waits 40 ms for the client's
-        # ACK.
+        # Connections inherit this option. Without it, a response body waits 40 ms for an ACK of the
+        # client.
         listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, True)
         application = app(**options)
         if workers > 1:

@@ -39,7 +39,7 @@ def made_of(
     found = {
         "format": FORMAT,
         "settings": settings,
-        "files": _known_hashes(files_of(data, settings), manifest),
+        "files": _unchanged_hashes(files_of(data, settings), manifest),
         "code": hashes_of(code),
         "outside_labels": outside_labels,
     }
@@ -98,7 +98,7 @@ def hashes_of(paths: Sequence[str]) -> List[List[str]]:
     return [[Path(path).name, _hash(path)] for path in paths]
 
 
-def _known_hashes(paths: List[str], manifest: Optional[Dict[str, Any]]) -> List[List[str]]:
+def _unchanged_hashes(paths: List[str], manifest: Optional[Dict[str, Any]]) -> List[List[str]]:
     facts = facts_of(paths)
     try:
         if manifest is not None and manifest["facts"] == facts:

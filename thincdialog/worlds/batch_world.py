@@ -39,8 +39,8 @@ class BatchWorld(DynamicBatchWorld):
     world, teacher, agent, batcher: See ``DynamicBatchWorld``, also for errors.
     """
 
-    def _get_ready(self) -> None:
-        super()._get_ready()
+    def _prepare(self) -> None:
+        super()._prepare()
         agent, is_of_two = self.agent, type(self.world) is PartnerWorld
         can_take = is_of_two and agent.can_batch and agent.takes_batches
         self.has_whole_batches = can_take and self.teacher.is_single_turn

@@ -5,7 +5,7 @@ from typing import Any, Callable, Iterator, List, Sequence
 from ..messages import Message
 
 # Maximum number of characters of a text. Longer texts are cut.
-MAX_LETTERS = 1000
+MAX_CHARACTERS = 1000
 END = "- - - - - - - END OF EPISODE - - - - - - -"
 
 
@@ -49,4 +49,4 @@ def _conversation(speakers: Sequence[Speaker], acts: Sequence[Message]) -> Itera
 
 
 def _short(text: str) -> str:
-    return text if len(text) <= MAX_LETTERS else f"{text[:MAX_LETTERS]}..."
+    return text if len(text) <= MAX_CHARACTERS else f"{text[:MAX_CHARACTERS]}..."

@@ -102,9 +102,9 @@ class DynamicBatchWorld(World):
         self.world: Any = world
         self.teacher: Teacher = world.agents[0]
         self.agent: Agent = world.agents[1]
-        self._get_ready()
+        self._prepare()
 
-    def _get_ready(self) -> None:
+    def _prepare(self) -> None:
         """Prepare this world, which has no conversations yet."""
         batcher = self.batcher
         in_words = batcher.unit == "words"
@@ -123,9 +123,9 @@ class DynamicBatchWorld(World):
         # Slots of copies whose conversation is over, as a heap: the lowest is used next. So the
         # running conversations determine the next slot, also in a restored world.
         self._resting: List[int] = []
-        self._forget()
+        self._drop_conversations()
 
-    def _forget(self) -> None:
+    def _drop_conversations(self) -> None:
         """Drop all conversations."""
         # Copies can be used again, unless one of them is in the middle of a conversation.
         if len(self._resting) < len(self._talks):
@@ -148,7 +148,7 @@ class DynamicBatchWorld(World):
         if not len(buffer):
             # ``missing`` estimates the room from the rows so far, and at most doubles their number.
             while (room := buffer.missing()) > 0 and not self.world._epoch_done():
-                self._hear(self._beginning(room))
+                self._observe_next(self._beginning(room))
         more_to_come = self._n_going > 0 or not self.world._epoch_done()
         step = buffer.step
         slots = buffer.next_batch(more_to_come)
@@ -157,7 +157,7 @@ class DynamicBatchWorld(World):
         talks = [self._talks[slot] for slot in slots]
         messages = self.heard = [talk.acts[0] for talk in talks]
         if self._is_fitted_late:
-            self._fit([talk.observed[1] for talk in talks], self.batcher.sizes.at(step))
+            self._fitted_lengths([talk.observed[1] for talk in talks], self.batcher.sizes.at(step))
         replies = self._answer(talks)
         going = []
         for slot, message in zip(slots, messages):
@@ -167,7 +167,7 @@ class DynamicBatchWorld(World):
                 going.append(slot)
         self._n_going -= len(going)
         room = buffer.missing() - len(going)
-        self._hear(chain(going, self._beginning(room)))
+        self._observe_next(chain(going, self._beginning(room)))
         self.acts = (messages, *replies)
 
     def _beginning(self, room: int) -> Iterator[int]:
@@ -187,8 +187,9 @@ class DynamicBatchWorld(World):
         heappush(self._resting, len(self._talks))
         self._talks.append(self.world.clone())
 
-    def _hear(self, slots: Iterable[int]) -> None:
-        """Give these slots' conversations their next message, and put them into the buffer."""
+    def _observe_next(self, slots: Iterable[int]) -> None:
+        """Let the conversations of these slots observe their next message, and put them into the
+        buffer."""
         waiting: List[int] = []
         observations = []
         for slot in slots:
@@ -196,7 +197,7 @@ class DynamicBatchWorld(World):
             observations.append(self._next_message(self._talks[slot]))
         if waiting:
             limit, _ = self.batcher.window(self.buffer.step)
-            self.buffer.add(waiting, self._fit(observations, limit))
+            self.buffer.add(waiting, self._fitted_lengths(observations, limit))
 
     def _next_message(self, talk: MultiAgentWorld) -> Message:
         """Make the teacher of a conversation say its next message.
@@ -224,7 +225,7 @@ class DynamicBatchWorld(World):
             acts.append([talk.observe(place, reply) for talk, reply in zip(talks, replies)])
         return acts
 
-    def _fit(self, observations: List[Message], limit: int) -> Lengths:
+    def _fitted_lengths(self, observations: List[Message], limit: int) -> Lengths:
         """Return the lengths of observations, as far as the agent reads them. An observation that
         must be shortened to the limit gets the field ``max_tokens``.
 
@@ -286,10 +287,10 @@ class DynamicBatchWorld(World):
     def reset(self) -> None:
         """Drop all conversations, and make all agents forget theirs."""
         super().reset()
-        self._forget()
+        self._drop_conversations()
 
     def shutdown(self) -> None:
         """Drop all conversations. The teacher and the agent stay usable."""
         super().shutdown()
         self._talks, self._resting = [], []
-        self._forget()
+        self._drop_conversations()

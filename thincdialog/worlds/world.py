@@ -95,7 +95,7 @@ class World(Contract):
             were never updated. (Leaving ``with world`` checks this, too.)
         """
         for learning in self._learning:
-            # Before the first parley, epoch_done() would read from a stream without need.
+            # Before the first parley, epoch_done() would read from a stream unnecessarily.
             if self._n_parleys and self.epoch_done():
                 learning.check()
             learning.begin_epoch()
@@ -240,11 +240,11 @@ class _Learning:
         RAISES (ProtocolError): If the agent trained on examples without an update.
         """
         self.look()
-        n_learnt = self._gathered - self._at_first
-        if n_learnt and not self._is_updated:
+        n_trained = self._gathered - self._at_first
+        if n_trained and not self._is_updated:
             raise ProtocolError(
-                f"{self.agent.id} trained on {n_learnt:,} examples, a whole epoch, but its weights "
-                "were never updated: call agent.update(optimizer) after world.parley()."
+                f"{self.agent.id} trained on {n_trained:,} examples, a whole epoch, but its "
+                "weights were never updated: call agent.update(optimizer) after world.parley()."
             )
 
 

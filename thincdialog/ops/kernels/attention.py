@@ -19,7 +19,7 @@ _ROWS = 64
 
 
 @kernel
-def _turn(X: Any, n: int, Y: Any) -> None:
+def _transpose(X: Any, n: int, Y: Any) -> None:
     floats, start, step = X
     Y[:, n:] = _F(0)
     for i in range(n):
@@ -64,7 +64,7 @@ def attend(
         queries, keys = n_queries[s], n_keys[s]
         padded = (keys + VECTOR - 1) // VECTOR * VECTOR
         for column in range(0, width, head):
-            _turn(at(K, key, column), keys, turned[: head * padded].reshape(head, padded))
+            _transpose(at(K, key, column), keys, turned[: head * padded].reshape(head, padded))
             for begin in range(0, queries, _ROWS):
                 n, row = min(_ROWS, queries - begin), query + begin
                 P, weights = scores[: n * padded].reshape(n, padded), (scores, 0, padded)

@@ -48,7 +48,7 @@ def learn_batch(
     dX = np.empty(width, np.float32)
     d = np.empty(n, np.float32)
     step, limit = _F(rate), _F(grad_clip)
-    total, n_learnt = 0.0, 0
+    total, n_trained = 0.0, 0
     for example in range(len(targets)):
         begin, end = starts[example], starts[example + 1]
         share = _F(1) / _F(max(end - begin, 1))
@@ -65,7 +65,7 @@ def learn_batch(
         if not np.isfinite(loss):
             break
         losses[example] = loss
-        n_learnt += 1
+        n_trained += 1
         of_scores = _F(0)
         for c in range(n):
             d[c] *= weight
@@ -89,10 +89,10 @@ def learn_batch(
         for t in range(begin, end):
             add(floats_at(words[t], width), -clipped * share, dX)
         total += norm
-        if n_learnt % _ALONE == 0:
+        if n_trained % _ALONE == 0:
             meet(copies)
     meet(copies)
-    return n_learnt, total
+    return n_trained, total
 
 
 @kernel

@@ -53,7 +53,7 @@ def learn_batch(copies, tables, context_starts, label_starts, candidates, settin
     are_unit, squares_of = numbers[5][:n_candidates], numbers[6][:n_candidates]
     scale, margin, power = np.float32(scale), np.float32(margin), np.float32(power)
     rate, eps, grad_clip = np.float32(rate), np.float32(eps), np.float32(grad_clip)
-    total, n_learnt = 0.0, 0
+    total, n_trained = 0.0, 0
     for example in range(len(candidates)):
         begin, end = context_starts[example], context_starts[example + 1]
         sum_rows(contexts, begin, end, X)
@@ -70,7 +70,7 @@ def learn_batch(copies, tables, context_starts, label_starts, candidates, settin
         if not np.isfinite(loss):
             break
         losses[example] = loss
-        n_learnt += 1
+        n_trained += 1
         # With x = f X, the context's vector, and y_c = g_c Y_c, the labels':
         # dX = f (sum_c d_c y_c - x sum_c d_c x.y_c); the second term only if x has length 1.
         along = np.float32(0)
@@ -109,7 +109,7 @@ def learn_batch(copies, tables, context_starts, label_starts, candidates, settin
                 _update(labels, of_labels, first, last, dY, squares_of[c], steps)
         _update(contexts, of_contexts, begin, end, dX, square, steps)
     meet(copies)
-    return n_learnt, total
+    return n_trained, total
 
 
 @kernel
