@@ -381,8 +381,8 @@ def reason(error: BaseException) -> str:
 
 
 def has_run(value: Any, *given: Any) -> bool:
-    """Return whether a function whose value does not matter has run. The body of a generator
-    function has not run yet."""
+    """Return whether a function whose value does not matter has run: the body of a generator
+    function has not."""
     return not (inspect.isgenerator(value) or inspect.iscoroutine(value))
 
 

@@ -112,7 +112,7 @@ class DialogRegistry(catalogue.Registry):
     def check_entry_points(self) -> None:
         """Check that no installed package uses the name of another function.
 
-        RAISES (DuplicateNameError): If a package does.
+        RAISES (DuplicateNameError): If a package uses the name of another function.
         """
         seen: Dict[str, Any] = {}
         for entry_point in self._get_entry_points():
@@ -126,7 +126,7 @@ class DialogRegistry(catalogue.Registry):
     def _check_same(self, name: str, one: Any, other: Any, hint: str) -> None:
         """Check that a function and another one, or an entry point, are the same.
 
-        RAISES (DuplicateNameError): If they are not.
+        RAISES (DuplicateNameError): If they are different functions.
         """
         is_package = isinstance(other, EntryPoint)
         if not (_refers_to(other, one) if is_package else _origin(one) == _origin(other)):

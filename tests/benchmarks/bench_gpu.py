@@ -286,7 +286,7 @@ class Card:
     def told(self, ours):
         """Return the seconds of a step, those of each kernel and of products, by name, and the
         floating point operations of the products."""
-        found, operations, ops, start = [], [], ours.ops, kernels._start
+        found, operations, ops, start = [], [], ours.ops, kernels._launch
         pairs = []
 
         def timed(name, call, *given, **more):
@@ -315,11 +315,11 @@ class Card:
             ours.step()
 
         gemm = counted(ops.gemm, lambda trans2=False, **more: 0 if trans2 else 1)
-        kernels._start, ops.gemm = timed_start, gemm
+        kernels._launch, ops.gemm = timed_start, gemm
         try:
             seconds = self.seconds(step)
         finally:
-            kernels._start = start
+            kernels._launch = start
             del ops.gemm
         self.seconds(nothing)
         empty = np.median([self.between(*pair) for pair in pairs])

@@ -258,5 +258,5 @@ OVERRIDES = {
         "parlais.py:7",
     ],
     "--paths.train bad.jsonl": ["bad.jsonl:2", "'text' of turn 1 is a number, not a string"],
-    "--paths.trian talk.jsonl": ["--paths.trian", "uses '${paths.trian}' nowhere", "'train'?"],
+    "--paths.trian talk.jsonl": ["--paths.trian", "refers to '${paths.trian}'", "'train'?"],
 }  # fmt: skip

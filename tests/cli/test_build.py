@@ -5,7 +5,7 @@ import json
 
 def test_build_says_what_became_of_each_store(run_small):
     code, out, err = run_small("build a.cfg --loader.store stores")
-    assert code == 0 and "coffee/train" in out and "built: it is new" in out
+    assert code == 0 and "coffee/train" in out and "built: it did not exist" in out
     code, out, _ = run_small("build a.cfg --loader.store stores --json")
     found = json.loads(out)
     assert code == 0 and {each["reason"] for each in found} == {""}

@@ -249,7 +249,7 @@ def test_commands_read_a_saved_folder(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     for line in ("train it.cfg -o out", "evaluate out --split dev", f"build it.cfg {STORE}"):
         assert main(line.split()) == 0, capsys.readouterr().err
-    assert "it/train         built: it is new" in capsys.readouterr().out
+    assert "it/train         built: it did not exist" in capsys.readouterr().out
     (tmp_path / "data" / "train" / "data-00000-of-00002.arrow").write_bytes(b"")
     assert main(f"train it.cfg -o out --force {STORE}".split()) == 1
     assert "its file data-00000-of-00002.arrow has changed" in capsys.readouterr().err

@@ -206,7 +206,7 @@ def test_labels_in_stores_that_differ_by_case_are_reported(files, order):
     where = "dev.csv:23  the label 'one'"
     if order == "opened":
         found = made(FILES[: FILES.index("[tokenizer]")] + REPLIES)
-        assert found["intent/dev"] == "it is new"
+        assert found["intent/dev"] == "it did not exist"
         where = "dev.csv  .*the label '[oO]ne'"
     with pytest.raises(DialogError, match=f"{where} differs from '[oO]ne' .*only by case or blank"):
         quietly_train(FILES, **STORED)
@@ -218,7 +218,7 @@ def test_another_tokenizer_reads_the_examples_and_not_the_data(files):
     for name in ("train", "dev"):
         os.chmod(files / f"{name}.csv", 0o400)
     again = made(**{"tokenizer.lower": False, "agent.max_context": 7})
-    assert again["intent/train"] == "" and again["intent/train tokens"] == "they are new"
+    assert again["intent/train"] == "" and again["intent/train tokens"] == "they did not exist"
     assert len(list((files / "stores" / "intent" / "train").glob("tokens-*"))) == 2
     # Settings that only apply to tokens do not make new ones.
     assert set(made(**{"tokenizer.lower": False, "agent.max_context": 9}).values()) == {""}
@@ -338,7 +338,7 @@ def test_code_that_changed_makes_another_store(files):
     config = FILES.replace(
         "[tokenizer]", '[tasks.intent.mutators.*.m]\n@mutators = "tests.shout.v1"\n\n[tokenizer]'
     )
-    assert made(config, str(code))["intent/train"] == "it is new"
+    assert made(config, str(code))["intent/train"] == "it did not exist"
     code.write_text(text + "# Another one.\n")
     assert made(config, str(code))["intent/train"] == "the code own.py has changed"
 
@@ -451,7 +451,7 @@ def test_a_build_by_several_workers_has_the_same_result(files, monkeypatch):
         return start(self, make_work, n, what)
 
     monkeypatch.setattr(readers.Readers, "_processes", noted)
-    assert made(**{"loader.workers": 2})["intent/train"] == "it is new"
+    assert made(**{"loader.workers": 2})["intent/train"] == "it did not exist"
     wanted = [f"reads '{split}' of {split}.csv" for split in ("train", "dev")]
     wanted += [f"tokenizes stores/intent/{split}" for split in ("train", "dev")]
     assert started == [(what, 2) for what in wanted]
@@ -512,7 +512,7 @@ def test_a_store_that_is_being_built_is_not_built_by_another_process(files):
     with closing(shard_folder.ShardFolder(folder, None)):
         with pytest.raises(DialogError, match="being written by another process"):
             made()
-    assert made()["intent/train"] == "it is new"
+    assert made()["intent/train"] == "it did not exist"
 
 
 TOKENIZED = """
@@ -701,7 +701,7 @@ def test_a_full_disk_is_one_clear_error_and_the_build_continues(files):
     with limited("RLIMIT_FSIZE", 700):
         with pytest.raises(DialogError, match="could not be written: .*start again to continue"):
             made()
-    assert made()["intent/train"] == "it is new"
+    assert made()["intent/train"] == "it did not exist"
     assert set(made().values()) == {""}
 
 

@@ -12,7 +12,7 @@
 A registered function returns the callback. It is called with ``info``, the same
 row that loggers get (see ``thincdialog/loggers/logger.py``; ``scores`` holds all dev
 metrics), and with the agent, which has its latest weights again instead of the averaged weights
-that were evaluated. If the callback returns True, training ends; if it returns False or None,
+that were evaluated. If the callback returns True, training ends. If it returns False or None,
 training continues. Limits, patience and a target score are settings of ``[training]`` and need no
 callback.
 

@@ -29,7 +29,7 @@ def run(arguments: argparse.Namespace) -> None:
         return
     rows = [["store", "result", "examples", "MB"]]
     for each in found:
-        done = f"built: {each.reason}" if each.reason else "nothing: it is up to date"
+        done = f"built: {each.reason}" if each.reason else "up to date"
         rows.append([each.name, done, f"{each.examples:,}", f"{each.size / 1e6:,.1f}"])
     print(table(rows, n_left=2))
     messages.good("Training reads these.")

@@ -53,7 +53,7 @@ class Checker:
         self.problems: List[Problem] = []
         # Paths of unknown values, and all sections around them.
         self.unknown = {place for path in given.unknown for place in around(path)}
-        # These, the paths with a mistake, and all sections around them.
+        # In addition, the paths of mistakes, and all sections around them.
         self.unsound: Set[KeyPath] = set(self.unknown)
         # Errors that registered functions raised, for tracebacks.
         self.causes: List[Exception] = []
@@ -127,7 +127,7 @@ class Checker:
             elif name in self.given.overrides and name not in used and "paths" not in used:
                 keys = [n.split(".", 1)[1] for n in sorted(used) if n.startswith("paths.")]
                 hint = close_to(key, keys) or "it has no ${paths...}"
-                self.add(path, f"the config uses '${{{name}}}' nowhere", hint)
+                self.add(path, f"no setting of the config refers to '${{{name}}}'", hint)
 
     def _check_settings(self, name: str, section: Dict[str, Any]) -> Dict[str, Any]:
         built = dict(section)

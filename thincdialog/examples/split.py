@@ -121,7 +121,7 @@ class Split:
         self.origin = getattr(self.source, "origin", origin)
         self.text_fields = text_fields
         self.endless = endless
-        self._single_turn = _stays_single(mutators, single_turn)
+        self._single_turn = _keep_single(mutators, single_turn)
         self._store = source if isinstance(source, Store) else None
         self.built_store: Optional[MappedStore] = None
         self.beginning: Optional[MemoryStore] = None
@@ -536,7 +536,7 @@ def _episodes_of(store: Store) -> Iterator[Episode]:
         yield [store.message(row) for row in range(starts[number], starts[number + 1])]
 
 
-def _stays_single(mutators: Sequence[Any], is_single: bool) -> bool:
+def _keep_single(mutators: Sequence[Any], is_single: bool) -> bool:
     """Return whether episodes are declared to have one turn after the mutators. A mutator that
     declares nothing is assumed to change turns but not to add any."""
     return is_single or any(getattr(mutator, "single_turn", False) for mutator in mutators)

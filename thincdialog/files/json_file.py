@@ -50,7 +50,8 @@ def read_json(path: Path, remedy: str = "Save the model again.") -> Dict[str, An
 def read_state(folder: Path, set_state: Callable[[Dict[str, Any]], T]) -> T:
     """Restore an agent's state from its ``agent.json``.
 
-    set_state (Callable): Method of the agent that raises an error for an invalid state.
+    set_state (Callable): Method of the agent that takes the state, and raises an error if the state
+        is invalid.
     RETURNS (T): Result of ``set_state``.
     RAISES (ModelError): If the file is missing, damaged, or of another agent.
     """

@@ -16,8 +16,8 @@ OutT = Ragged
 
 
 def CheckedDropout(rate: float) -> Model:
-    """Build Thinc's ``Dropout.v1``, but check the rate first: with a rate of 1 nothing could be
-    learned.
+    """Build Thinc's ``Dropout.v1``, but check the rate first, because a model with a rate of 1
+    could not learn.
 
     rate (float): Probability of zeroing a value, at least 0.0 and below 1.0.
     RETURNS (Model): Output shape as the input.
@@ -51,8 +51,8 @@ def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Call
     if not is_train or not rate or not len(X.dataXd):
         return X, lambda dY: dY
     tokens, old = host_tokens(X)
-    stays = draw_mask(model.ops, (len(tokens),), rate) > 0  # (n_tokens,)
+    is_kept = draw_mask(model.ops, (len(tokens),), rate) > 0  # (n_tokens,)
     owners: Any = bag_numbers(old)  # (n_tokens,)
-    is_empty = numpy.bincount(owners[stays], minlength=len(old)) == 0  # (n_examples,)
-    stays |= is_empty[owners]
-    return kept_tokens(tokens, old, stays), lambda dY: no_gradient(X)
+    is_empty = numpy.bincount(owners[is_kept], minlength=len(old)) == 0  # (n_examples,)
+    is_kept |= is_empty[owners]
+    return kept_tokens(tokens, old, is_kept), lambda dY: no_gradient(X)

@@ -67,13 +67,13 @@ def times(factor: float) -> Model[InT, OutT]:
 
         Y = factor * X
 
-    factor (float): Any number but 0.
+    factor (float): Any number except 0.
     X (Floats2d): Shape (nB, nI), float32.
     RETURNS (Model[Floats2d, Floats2d]): Output shape (nB, nI).
     RAISES (ValueError): If factor is 0.
     """
     if factor == 0:
-        raise ValueError("times: factor = 0, but then nothing is left of the input")
+        raise ValueError("times: factor = 0, but then the output would always be 0")
     dims: Dict[str, Optional[int]] = {"nI": None, "nO": None}
     return Model("times", _forward_times, init=init_widths, dims=dims, attrs={"factor": factor})
 

@@ -27,8 +27,8 @@ def SelfAttention(nO: int, n_heads: int = 4, positions: Positions = "rotary") ->
         the distance between tokens; "none" ignores positions.
     X (Ragged): Shape (n_tokens, nO), float32.
     RETURNS (Model[Ragged, Ragged]): Output shape (n_tokens, nO).
-    RAISES (ValueError): If the width is no multiple of the number of heads, or, with "rotary", the
-        width of a head is odd.
+    RAISES (ValueError): If the width is not a multiple of the number of heads, or if the width of a
+        head is odd with "rotary".
     SOURCE: Vaswani et al. 2017, https://arxiv.org/abs/1706.03762
     """
     if n_heads < 1 or nO % n_heads:

@@ -1,3 +1,4 @@
-"""Losses of scores. The gradient is that of the sum over examples; the loss is one per example."""
+"""Losses of scores. A loss returns the gradient of the sum over examples, and one loss for each
+example."""
 
 from . import class_softmax, label_sigmoid, ranking, watched

@@ -29,8 +29,8 @@ class ExampleMetric(Contract):
         "report": Returned('metrics by their names: {"name": AverageMetric(3, 4)}', holds(Metric)),
     }
 
-    # The number of candidates of a reply's ranking (``text_candidates``) that the metric reads. Our
-    # agents rank at least 100.
+    # Number of candidates of a reply's ranking (``text_candidates``) that the metric reads. The
+    # agents of this package rank at least 100.
     n_ranked: int = 0
     # Whether the metric compares all labels with all `predicted_labels` of a reply. Then it also
     # counts examples that are known to have no label.

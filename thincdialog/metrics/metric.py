@@ -58,9 +58,9 @@ class Metric(Contract):
         return both
 
     def sums(self) -> Optional[Sums]:
-        """Return the sums that the value is a function of. The sums of all examples together
-        must be the sums over the examples. None if the value is no such function, and has no
-        interval."""
+        """Return the sums from which the value is computed. The sums of all examples together must
+        be the sums over the examples. None if the value cannot be computed from sums; it then has
+        no interval."""
         return None
 
     def value_of(self, sums: Sums) -> numpy.ndarray:

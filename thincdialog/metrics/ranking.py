@@ -7,8 +7,8 @@ from ..registry import registry
 from .example_metric import ExampleAverages, distinct_numbers
 from .words import normalize_answer
 
-# The number of candidates in the ranking of a reply if no metric asks for more, and the number that
-# mrr reads.
+# Number of candidates in the ranking of a reply if no metric needs more, and the number that mrr
+# reads.
 RANKED = 100
 
 

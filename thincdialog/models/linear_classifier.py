@@ -17,7 +17,7 @@ def LinearClassifier(
     pooling: Literal["mean", "sum", "sqrt"] = "sqrt", token_dropout: float = 0.3, scale: float = 5.0
 ) -> Model[Ragged, Floats2d]:
     """Build a logistic regression over (hashed) n-grams, with one weight per token and class. It
-    learns rare tokens as readily as frequent ones.
+    learns from rare tokens as easily as from frequent ones.
 
         Y[b] = scale * sum_t W[id_t] / sqrt(n)
 

@@ -20,7 +20,7 @@ def MemoryNetwork(reader: Model[Ragged, Floats2d]) -> Model[InT, OutT]:
         Y[class] = (last vector of the class's name) . reader(X)
 
     The name of a class is embedded like a line of a story, with the same table. Only the last of
-    its vectors is used, the one that the last hop also reads of a line.
+    its vectors is used, which corresponds to the vector of a line that the last hop reads.
 
     reader (Model): A ``thincdialog.MemoryReader.v1``.
     X (Ragged): Token ids and segments, int32, shape (n_tokens, 2).

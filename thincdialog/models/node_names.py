@@ -5,7 +5,7 @@ from typing import Dict, List, Set
 
 from thinc.api import Model
 
-# Longer names are cut: a combinator's name lists the names of all its layers.
+# Maximum number of characters of a name. The name of a combinator lists those of all its layers.
 _LONGEST = 32
 
 

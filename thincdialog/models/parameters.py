@@ -359,7 +359,7 @@ def _arrays_of(node: Model) -> Dict[str, Any]:
 
 
 def _is_frozen(array: Any) -> bool:
-    """Return whether an array is a tensor that is not trained; arrays that are no tensors are
+    """Return whether an array is a tensor that is not trained. Arrays other than tensors are always
     trained."""
     return not getattr(array, "requires_grad", True)
 

@@ -39,8 +39,8 @@ def PolyEncoder(
 
     tokens (Model[Ragged, Ragged]): Gives a vector for each token of a conversation, such as
         ``thincdialog.TransformerTokens.v1``.
-    candidate_tokens (Optional[Model[Ragged, Ragged]]): The same for replies; if None, ``tokens``
-        or a copy.
+    candidate_tokens (Optional[Model[Ragged, Ragged]]): Gives a vector for each token of a reply; if
+        None, ``tokens`` or a copy of it.
     n_codes (int): Number of vectors per conversation, 1 or more.
     share (str): Weights that conversations and replies share: "all" (``tokens``, for both),
         "embeddings" (their embedding tables, the nodes with a dimension "nV"), or "nothing".

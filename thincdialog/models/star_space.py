@@ -40,7 +40,7 @@ def StarSpace(
     pooling (str): Divide the sum of n embeddings by n ("mean"), by its square root ("sqrt"),
         or not at all ("sum"). Cosines do not depend on it.
     similarity (str): "cosine" or "dot".
-    scale (float): Factor of the score, above 0. A softmax of cosines needs about 10.
+    scale (float): Factor of the score, above 0. The softmax loss of cosines needs about 10.
     init_E (Optional[Callable]): Initializer of the tables; uniform in +-0.1 if None.
     X (Tuple[Ragged, Ragged]): Conversations and candidates: token ids and segments, int32;
         the segments of candidates are ignored.

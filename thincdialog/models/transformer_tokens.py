@@ -51,7 +51,7 @@ def TransformerTokens(
     init_E (Optional[Callable]): Initializer of the embeddings.
     X (Ragged): Token ids and segments, int32, shape (n_tokens, 2).
     RETURNS (Model[Ragged, Ragged]): Output shape (n_tokens, width).
-    RAISES (ValueError): If depth is below 0 or above 1,000, or width is no multiple of n_heads.
+    RAISES (ValueError): If depth is below 0 or above 1,000, or width is not a multiple of n_heads.
     SOURCE: Vaswani et al. 2017, https://arxiv.org/abs/1706.03762
     """
     check_depth(depth, 0)

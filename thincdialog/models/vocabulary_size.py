@@ -1,4 +1,4 @@
-"""Sets the number of token ids in a model."""
+"""Set the number of token ids in a model."""
 
 from typing import Mapping
 

@@ -8,7 +8,8 @@ from ..registry import registry
 
 @registry.mutators("thincdialog.LastTurn.v1")
 class LastTurn:
-    """Make each turn a separate episode, to see how much a model uses the turns before it.
+    """Make each turn a separate episode without the turns before it, to see how much a model uses
+    them.
 
     keep_context (bool): Put the first text's lines except its last (a persona) before each text.
     """

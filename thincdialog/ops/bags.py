@@ -106,15 +106,15 @@ def places_in_bags(lengths: HostInts) -> HostInts:
     return numpy.arange(sizes.sum()) - (sizes.cumsum() - sizes).repeat(sizes)
 
 
-def kept_tokens(tokens: HostInts, lengths: HostInts, stays: HostInts) -> Ragged:
+def kept_tokens(tokens: HostInts, lengths: HostInts, is_kept: HostInts) -> Ragged:
     """Return some tokens of each example, in their order.
 
     tokens (Ints2d): Token ids and segments of all examples, shape (n_tokens, 2).
     lengths (Ints1d): Number of tokens of each example, shape (n_examples,).
-    stays (np.ndarray): Whether to keep each token, bool, shape (n_tokens,).
+    is_kept (np.ndarray): Whether to keep each token, bool, shape (n_tokens,).
     """
-    counts: Any = numpy.bincount(bag_numbers(lengths)[stays], minlength=len(lengths))
-    return Ragged(tokens[stays], counts.astype("i"))
+    counts: Any = numpy.bincount(bag_numbers(lengths)[is_kept], minlength=len(lengths))
+    return Ragged(tokens[is_kept], counts.astype("i"))
 
 
 def split_bags(tokens: HostInts, lengths: HostInts, n_segments: int) -> Tuple[HostInts, HostInts]:

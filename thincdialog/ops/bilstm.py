@@ -58,7 +58,7 @@ def bilstm(
     sizes, orders, previous = _steps(lengths)
     # The compiled kernel runs all steps in one call, but its products are never exact.
     is_one_call = isinstance(ops, DialogFastOps) and not ops.has_exact_products
-    half: Any = ops.xp.float32(1) if is_one_call else _halves(ops, nH)
+    half: Any = ops.xp.float32(1) if is_one_call else _tanh_factors(ops, nH)
     G = ops.alloc3f(2, X.shape[0], 4 * nH)  # (2, n_rows, 4 * nH), in the order of steps
     for side, order in enumerate(orders):
         G[side] = ops.affine(X[order], W[side] * half, (b[side] * half.T).ravel())
@@ -125,7 +125,7 @@ def _steps(lengths: Any) -> Tuple[List[int], List[Any], Any]:
     return sizes.tolist(), [(firsts + steps)[is_there], backwards], previous
 
 
-def _halves(ops: Ops, nH: int) -> Any:
+def _tanh_factors(ops: Ops, nH: int) -> Any:
     """Return factors that use sigmoid(x) = (1 + tanh(x / 2)) / 2, so that one tanh serves all
     gates."""
     half = ops.xp.full((4 * nH, 1), 0.5, dtype="f")

@@ -69,8 +69,8 @@ def cpu_ops(ops: str) -> str:
 
 
 def ops_to_answer(system: Mapping[str, Any]) -> DialogOps:
-    """Return the ops that the config of a trained model asks for. If numba is missing, NumPy
-    replaces compiled kernels (results differ in the last digit at most).
+    """Return the ops that the config of a trained model asks for. If numba is missing, use NumPy
+    instead of compiled kernels (results differ in the last digit at most).
 
     system (Mapping[str, Any]): Section [system] of the config.
     RAISES (DialogError): If a GPU is requested but CuPy or the GPU is missing.

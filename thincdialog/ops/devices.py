@@ -17,7 +17,7 @@ _ALIGNMENT = 16
 
 def on_host(array: Any) -> numpy.ndarray:
     """Return an array on the host: the array itself if it is a NumPy array, else a copy. A copy is
-    needed if a layer of another library left the array on a device; the host waits for it."""
+    needed if a layer of another library left the array on a device; the host waits for the copy."""
     if isinstance(array, numpy.ndarray):
         return array
     copied: numpy.ndarray = array.get()

@@ -52,7 +52,7 @@ class Copies(NamedTuple):
         row's first float. Or empty.
     places (Ints1d): Index in the weights of each row that has a copy; int64.
     rows (Floats3d): The copies now, and at the last merge; shape (2, n, width).
-    sums (Floats3d): The same for their sums; shape (2, n, 1).
+    sums (Floats3d): Adagrad's sums of these rows now, and at the last merge; shape (2, n, 1).
     """
 
     width: int

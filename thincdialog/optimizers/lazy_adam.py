@@ -13,8 +13,8 @@ from .row_sparse import RowSparseOptimizer, Segment, dense_and_tables
 
 
 class LazyAdam(RowSparseOptimizer):
-    """Apply Adam only to table rows with a gradient: the weights and moments of other rows do not
-    change (as in PyTorch's SparseAdam; the bias correction counts all steps).
+    """Apply Adam only to table rows with a gradient. The weights and moments of other rows do not
+    change (as in PyTorch's SparseAdam), but the bias correction counts all steps.
 
     nu (float): Weight of the first moment in a step, from 0 to 1; the newest gradient has the
         rest. 1 is Adam; hogwild workers use less (``stale_settings``).
@@ -98,7 +98,7 @@ def configure_lazy_adam(
 
     learn_rate (float or schedule): Step size.
     beta1 (float): Decay of the first moment, per step (for a table row: per use).
-    beta2 (float): Decay of the second moment, likewise.
+    beta2 (float): Decay of the second moment, per step (for a table row: per use).
     eps (float): Added to the root of the second moment.
     L2 (float): Weight decay; in tables only for the rows used.
     L2_is_weight_decay (bool): Decay the weights (AdamW), not the gradient.

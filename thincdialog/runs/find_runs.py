@@ -42,7 +42,7 @@ def find_runs(paths: Sequence[Union[str, Path]]) -> List[Run]:
     known: Dict[Path, Path] = {}
     for path in map(Path, paths):
         try:
-            for run in _in_path(path):
+            for run in _runs_in(path):
                 known.setdefault(real_path(run), run)
         except OSError as error:
             raise _unreadable(path, error) from None
@@ -73,7 +73,7 @@ def lost_rows(paths: Sequence[Union[str, Path]]) -> List[str]:
     ]
 
 
-def _in_path(path: Path) -> List[Path]:
+def _runs_in(path: Path) -> List[Path]:
     if path.is_file():
         return [path.parent if path.name == LOG and is_run(path.parent) else path]
     if not path.is_dir():

@@ -34,7 +34,7 @@ def plateau(
 
 class Plateau(Generator):  # Thinc's optimizers and config checks expect a generator.
     """Implement ``plateau``. The training loop reports evaluations with ``see``, and ``state``
-    holds their effect. It holds no steps, because the optimizer counts them.
+    returns their effect. The state has no number of steps, because the optimizer counts steps.
 
     value (float): The rate of the next step.
     """

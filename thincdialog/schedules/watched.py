@@ -13,7 +13,8 @@ def watch_schedule(schedule: Any, function: Callable) -> Any:
 
     schedule (Iterator): A schedule that depends on scores (see ``optimizers.scored_schedules``) is
         returned unchanged.
-    RAISES (CodeError): When the schedule is read, if a value is no number, or if there are none.
+    RAISES (CodeError): When the schedule is read, if a value is not a number, or if the schedule
+        yields no value.
     """
     return schedule if hasattr(schedule, "see") else _numbers(schedule, function)
 

@@ -136,7 +136,7 @@ class Stores:
             return found
 
         look = partial(_open_store, folder)
-        reason = _reason_to_build(folder, building, "it is new", change, look)
+        reason = _reason_to_build(folder, building, "it did not exist", change, look)
         if reason and building == "none":
             return None
         if reason:
@@ -255,7 +255,7 @@ class Stores:
         def change(manifest: Dict[str, Any]) -> str:
             return "the examples have changed" if manifest.get("fingerprint") != wanted else ""
 
-        reason = _reason_to_build(folder, building, "they are new", change, look)
+        reason = _reason_to_build(folder, building, "they did not exist", change, look)
         if reason and building == "none":
             return None
         if reason:
@@ -341,7 +341,7 @@ def load_kept(tokenizer: Tokenizer, place: Path) -> bool:
 
     RETURNS (bool): Whether it was loaded.
     """
-    if _reason_to_build(place, "all", "it is new"):
+    if _reason_to_build(place, "all", "it did not exist"):
         return False
     load_tokenizer(tokenizer, place)
     tokenizer.needs_texts = False

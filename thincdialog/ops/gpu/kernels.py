@@ -32,17 +32,17 @@ def _kernel(name: str, head: int) -> Any:
 
 
 @lru_cache(maxsize=None)
-def _turns(device: int, stream: int) -> Any:
-    """Return a counter for the blocks of a kernel, which finds the last block; 0 between
-    kernels."""
+def _block_counter(device: int, stream: int) -> Any:
+    """Return a counter of the finished blocks of a kernel, with which the kernel finds its last
+    block. The counter is 0 between kernels."""
     return cupy.zeros((1,), dtype="u4")
 
 
-def _own_turns() -> Any:
-    return _turns(cupy.cuda.runtime.getDevice(), cupy.cuda.get_current_stream().ptr)
+def _own_counter() -> Any:
+    return _block_counter(cupy.cuda.runtime.getDevice(), cupy.cuda.get_current_stream().ptr)
 
 
-def _start(
+def _launch(
     name: str, n_blocks: int, *arguments: Any, threads: int = _THREADS, head: int = 0
 ) -> None:
     if n_blocks:  # Without rows there is nothing to do, and CUDA raises an error for 0 blocks.
@@ -66,7 +66,7 @@ def _empty(shape: Any, dtype: str = "f") -> Any:
     return cupy.empty(shape, dtype=dtype)
 
 
-def _of_size(n: int) -> int:
+def _n_blocks(n: int) -> int:
     """Return the number of blocks for a number of cells."""
     return min(_BLOCKS, -(-n // _THREADS))
 
@@ -84,7 +84,7 @@ def sum_rows(table: Any, ids: Any, starts: Any, factors: Any = None) -> Any:
     n, width = starts.shape[0] - 1, table.shape[1]
     out = _empty((n, width))
     arguments = (out, _floats(table), ids, starts, factors, _int(n), _int(width))
-    _start("sum_rows", n if width else 0, *arguments)
+    _launch("sum_rows", n if width else 0, *arguments)
     return out
 
 
@@ -93,7 +93,7 @@ def max_rows(X: Any, starts: Any) -> Tuple[Any, Any]:
     group."""
     n, width = starts.shape[0] - 1, X.shape[1]
     highest, which = _empty((n, width)), _empty((n, width), "i")
-    _start("max_rows", n, highest, which, _floats(X), starts, _int(n), _int(width))
+    _launch("max_rows", n, highest, which, _floats(X), starts, _int(n), _int(width))
     return highest, which
 
 
@@ -102,7 +102,7 @@ def backprop_max_rows(d_highest: Any, which: Any, starts: Any, n_rows: int) -> A
     n, width = which.shape
     dX = _empty((n_rows, width))
     arguments = (dX, _floats(d_highest), which, starts, _int(n), _int(width))
-    _start("backprop_max_rows", n, *arguments)
+    _launch("backprop_max_rows", n, *arguments)
     return dX
 
 
@@ -113,7 +113,7 @@ def windows(X: Any, bounds: Any, size: int) -> Any:
     """
     n, width = X.shape
     out = _empty((n, width * (2 * size + 1)))
-    _start("windows", n, out, _floats(X), bounds, _int(n), _int(width), _int(size))
+    _launch("windows", n, out, _floats(X), bounds, _int(n), _int(width), _int(size))
     return out
 
 
@@ -121,7 +121,7 @@ def backprop_windows(dY: Any, bounds: Any, size: int) -> Any:
     """Return the gradient of the rows."""
     n, width = dY.shape[0], dY.shape[1] // (2 * size + 1)
     dX = _empty((n, width))
-    _start("backprop_windows", n, dX, _floats(dY), bounds, _int(n), _int(width), _int(size))
+    _launch("backprop_windows", n, dX, _floats(dY), bounds, _int(n), _int(width), _int(size))
     return dX
 
 
@@ -139,7 +139,7 @@ def lstm(G: Any, U: Any, b: Any, order: Any, starts: Any) -> Tuple[Any, Any]:
     C, H = (_empty((G.shape[0], 2, nH)) for _ in range(2))
     Ut = _floats(U.transpose(0, 2, 1))
     arguments = (G, C, H, Ut, b, order, starts, _int(n), _int(nH))
-    _start("lstm", 2 * n, *arguments, threads=_of_gates(nH))
+    _launch("lstm", 2 * n, *arguments, threads=_n_threads(nH))
     return C, H
 
 
@@ -161,11 +161,11 @@ def backprop_lstm(
     carried = _empty((n, 2, 5 * nH))
     given = (dG, Z, carried, _floats(dY), _floats(X), *run, U, order, starts)
     sizes = (_int(n), _int(nH), _int(nI))
-    _start("backprop_lstm", 2 * n, *given, *sizes, threads=_of_gates(nH))
+    _launch("backprop_lstm", 2 * n, *given, *sizes, threads=_n_threads(nH))
     return dG, Z
 
 
-def _of_gates(nH: int) -> int:
+def _n_threads(nH: int) -> int:
     """Return the number of threads for one cell of each gate."""
     return min(1024, -(-4 * nH // 32) * 32)
 
@@ -205,10 +205,10 @@ def found_factor(
         if number < len(tables):
             table = _floats(tables[number])
         outputs = (found, n_skipped) if number == n - 1 else (None, None)
-        given = (sums[number], *outputs, _own_turns(), gradients, bounds)
+        given = (sums[number], *outputs, _own_counter(), gradients, bounds)
         size = numpy.int64(0 if table is None else table.size)
         more = (sums, _int(sums.size), float(scale), float(limit))
-        _start("square_sums", _N_SUMS, *given, _int(n_ranges), table, size, *more)
+        _launch("square_sums", _N_SUMS, *given, _int(n_ranges), table, size, *more)
     return found
 
 
@@ -235,7 +235,7 @@ def adam(
             shape = d_rows.shape
         dense = (bounds, _int(0 if number else bounds.shape[0]))
         table = (numpy.int64(start), rows, d_rows, numpy.int64(shape[0]), _int(shape[1]))
-        _start("adam", _BLOCKS, *arrays, found, *dense, *table, *map(float, settings))
+        _launch("adam", _BLOCKS, *arrays, found, *dense, *table, *map(float, settings))
 
 
 def softmax_loss(
@@ -254,7 +254,7 @@ def softmax_loss(
     allowed = None if allowed is None else _contiguous(allowed, "?")
     weights = None if weights is None else _floats(weights)
     given = (Z, _contiguous(targets, "i"), allowed, weights)
-    _start("softmax_loss", n, gradient, losses, *given, _int(n), _int(width), float(smoothing))
+    _launch("softmax_loss", n, gradient, losses, *given, _int(n), _int(width), float(smoothing))
     return gradient, losses
 
 
@@ -267,7 +267,7 @@ def layer_norm(X: Any, G: Any, b: Any, eps: float) -> Tuple[Any, Any, Any]:
     (n, width), X = X.shape, _floats(X)
     Y, hat, scales = _empty(X.shape), _empty(X.shape), _empty((n,))
     sizes = (_int(n), _int(width), eps)
-    _start("layer_norm", n, Y, hat, scales, X, _floats(G), _floats(b), *sizes)
+    _launch("layer_norm", n, Y, hat, scales, X, _floats(G), _floats(b), *sizes)
     return Y, hat, scales
 
 
@@ -275,7 +275,7 @@ def backprop_layer_norm(dY: Any, G: Any, hat: Any, scales: Any) -> Any:
     """Return the gradient of X; hat and scales are those that ``layer_norm`` returned."""
     (n, width), dX = hat.shape, _empty(hat.shape)
     given = (dX, _floats(dY), _floats(G), hat, scales)
-    _start("backprop_layer_norm", n, *given, _int(n), _int(width))
+    _launch("backprop_layer_norm", n, *given, _int(n), _int(width))
     return dX
 
 
@@ -286,14 +286,14 @@ def dropout_mask(shape: Any, rate: float, seed: int, number: int) -> Any:
     """
     mask = _empty(shape)
     place = (numpy.uint64(seed), numpy.uint64(number), float(rate))
-    _start("dropout_mask", _of_size(-(-mask.size // 4)), mask, numpy.int64(mask.size), *place)
+    _launch("dropout_mask", _n_blocks(-(-mask.size // 4)), mask, numpy.int64(mask.size), *place)
     return mask
 
 
 def swiglu(Z: Any, b: Any) -> Any:
     """Apply SwiGLU; see ``ops.swiglu``."""
     Y = _empty((Z.shape[0], Z.shape[1] // 2))
-    _start("swiglu", _of_size(Y.size), Y, Z, _floats(b), numpy.int64(Y.size), _int(Y.shape[1]))
+    _launch("swiglu", _n_blocks(Y.size), Y, Z, _floats(b), numpy.int64(Y.size), _int(Y.shape[1]))
     return Y
 
 
@@ -301,7 +301,7 @@ def backprop_swiglu(dY: Any, Z: Any) -> Any:
     """Return the gradient of Z, which ``swiglu`` has overwritten."""
     dZ, dY = _empty(Z.shape), _floats(dY)
     sizes = (numpy.int64(dY.size), _int(dY.shape[1]))
-    _start("backprop_swiglu", _of_size(dY.size), dZ, dY, Z, *sizes)
+    _launch("backprop_swiglu", _n_blocks(dY.size), dZ, dY, Z, *sizes)
     return dZ
 
 
@@ -313,7 +313,7 @@ def rotate(X: Any, places: Any, tables: Tuple[Any, Any], direction: float) -> No
     """
     n, width, half = X.shape[0], X.shape[1] // 3, tables[0].shape[1]
     sizes = (_int(n), _int(width), _int(half), float(direction))
-    _start("rotate", _of_size(n * width), X, places, *tables, *sizes)
+    _launch("rotate", _n_blocks(n * width), X, places, *tables, *sizes)
 
 
 def attend(Q: Any, K: Any, V: Any, of_queries: Any, n_heads: int, factor: float) -> Tuple[Any, Any]:
@@ -327,7 +327,7 @@ def attend(Q: Any, K: Any, V: Any, of_queries: Any, n_heads: int, factor: float)
     Y, logs = _empty((n, width)), _empty((n_heads, n))
     sizes = (_int(n), _int(n_heads), float(factor))
     n_blocks = -(-n * n_heads // _THREADS)
-    _start("attend", n_blocks, Y, logs, Q, K, V, of_queries, *sizes, head=width // n_heads)
+    _launch("attend", n_blocks, Y, logs, Q, K, V, of_queries, *sizes, head=width // n_heads)
     return Y, logs
 
 
@@ -345,8 +345,8 @@ def backprop_attend(
     given = (dY, *run)
     head, sizes = width // n_heads, (_int(n), _int(n_heads), float(factor))
     n_blocks = -(-n * n_heads // _THREADS)
-    _start("backprop_queries", n_blocks, dQ, *given, of_queries, *sizes, head=head)
+    _launch("backprop_queries", n_blocks, dQ, *given, of_queries, *sizes, head=head)
     n_blocks = -(-n_keys * n_heads // _THREADS)
     own = (of_keys, _int(n_keys), *sizes)
-    _start("backprop_keys", n_blocks, dK, dV, *given, *own, head=head)
+    _launch("backprop_keys", n_blocks, dK, dV, *given, *own, head=head)
     return dQ, dK, dV

@@ -51,17 +51,17 @@ def rows_of(tokens: Any, width: int) -> Any:
     width (int): Floats in a row.
     RETURNS (Ints1d): An address for each token, int64.
     """
-    return _find(tokens, tokens.weights, width, tokens.copies, width)
+    return _addresses(tokens, tokens.weights, width, tokens.copies, width)
 
 
 @kernel
 def sums_of(tokens: Any, width: int) -> Any:
     """Return the address of Adagrad's sum for each token's row, or of the sum's copy."""
-    return _find(tokens, tokens.squares, width, tokens.sums, 1)
+    return _addresses(tokens, tokens.squares, width, tokens.sums, 1)
 
 
 @kernel
-def _find(tokens: Any, table: int, width: int, copies: int, step: int) -> Any:
+def _addresses(tokens: Any, table: int, width: int, copies: int, step: int) -> Any:
     ids, rows, numbers = tokens.ids, tokens.rows, tokens.numbers
     found = np.empty(len(ids), np.int64)
     for t in range(len(ids)):
@@ -81,13 +81,13 @@ def meet(copies: Any) -> None:
 
     copies (Copies): Every array except ``places`` is written.
     """
-    _meet(copies.values, copies.places, copies.rows[0], copies.rows[1])
+    _merge(copies.values, copies.places, copies.rows[0], copies.rows[1])
     if len(copies.squares):
-        _meet(copies.squares, copies.places, copies.sums[0], copies.sums[1])
+        _merge(copies.squares, copies.places, copies.sums[0], copies.sums[1])
 
 
 @kernel
-def _meet(values: Any, places: Any, rows: Any, before: Any) -> None:
+def _merge(values: Any, places: Any, rows: Any, before: Any) -> None:
     n, width = rows.shape
     for r in range(n):
         row, now, old = values[places[r] :][:width], rows[r], before[r]

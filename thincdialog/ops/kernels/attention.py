@@ -20,6 +20,7 @@ _ROWS = 64
 
 @kernel
 def _transpose(X: Any, n: int, Y: Any) -> None:
+    """Write the first n rows of X into the first n columns of Y, and zeros into other columns."""
     floats, start, step = X
     Y[:, n:] = _F(0)
     for i in range(n):
@@ -30,7 +31,7 @@ def _transpose(X: Any, n: int, Y: Any) -> None:
 
 @kernel
 def _center(scores: Any, n_seen: int, factor: Any) -> None:
-    # Subtract the highest score, so that exp does not overflow. Unseen keys get the weight 0.
+    """Subtract the highest score, so that exp does not overflow. Unseen keys get the weight 0."""
     scores[n_seen:] = -np.inf
     most = highest(scores) if n_seen else _F(0)
     for j in range(scores.shape[0]):
@@ -39,7 +40,8 @@ def _center(scores: Any, n_seen: int, factor: Any) -> None:
 
 @kernel
 def _exp(X: Any) -> None:
-    # Over all rows at once, because short rows would not fill vector registers.
+    """Replace each value by its exponential, in a single loop over all rows, because short rows
+    would not fill vector registers."""
     for j in range(X.shape[0]):
         X[j] = exp(X[j])
 

@@ -12,7 +12,7 @@ from .vectors import add, dot, floats_at, sum_rows
 _F = np.float32
 # The number of examples after which copies are merged with the weights. With 1,000, four workers
 # trained a worse model.
-_ALONE = 256
+_MERGE_EVERY = 256
 
 
 @kernel
@@ -89,7 +89,7 @@ def learn_batch(
         for t in range(begin, end):
             add(floats_at(words[t], width), -clipped * share, dX)
         total += norm
-        if n_trained % _ALONE == 0:
+        if n_trained % _MERGE_EVERY == 0:
             meet(copies)
     meet(copies)
     return n_trained, total

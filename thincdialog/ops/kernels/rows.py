@@ -1,4 +1,5 @@
-"""The gradient of softmax, maxout, and rows scaled to length 1 or to mean 0 and variance 1."""
+"""The gradient of softmax, maxout, and rows that are scaled to length 1, or to mean 0 and
+variance 1."""
 
 import math
 from typing import Any

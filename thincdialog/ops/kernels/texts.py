@@ -92,12 +92,13 @@ def pack_texts(
     n_segments (int): Number of rows of the conversations' table for each id, one per segment.
     most (Tuple[int, int]): Number of tokens to keep of a conversation (the last ones) and of a
         reply (the first ones).
-    limits (Tuple[Ints1d, Ints1d]): The same for each conversation and label separately, int64; or
-        empty. For equal replies, the lowest limit applies.
+    limits (Tuple[Ints1d, Ints1d]): Number of tokens to keep of each conversation, and of each
+        label, int64; or empty. For equal replies, the lowest limit applies.
     slots (Ints1d): As for ``number_by_first_sight``.
-    RETURNS (Tuple): Rows of the conversations, int32, the begin of each and the end of the last,
-        int64; the same for the replies; the number of each label's reply, int32; how many
-        conversations were cut, and how many tokens were cut off; the same for the replies.
+    RETURNS (Tuple): Rows of the conversations (int32), and the begin of each and the end of the
+        last (int64); these two arrays for the replies; the number of each label's reply (int32);
+        the number of conversations that were cut, and of tokens cut off; and these two numbers for
+        the replies.
     """
     labels, n = found.labels, len(found.conversations)
     totals = np.empty(n, np.int64)
@@ -136,7 +137,7 @@ def _lay_out(lengths: Any, most: int, limits: Any) -> Any:
 
     lengths (Ints1d): Lengths of the texts, int64; changed in place.
     most (int): Largest number of tokens of any text.
-    limits (Ints1d): The same for each text; or empty.
+    limits (Ints1d): Largest number of tokens of each text; or empty.
     RETURNS (Tuple[Ints1d, Tuple[int, int]]): Begin of each text, and the end of the last, int64;
         how many texts were cut, and by how many tokens in total.
     """
