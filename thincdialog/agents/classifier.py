@@ -237,6 +237,7 @@ class ClassifierAgent(ModelAgent):
         return f"expected {self.n_features}: this classifier reads features, not text."
 
     def _weights(self, classes: List[str], counts: Dict[str, int]) -> Optional[List[float]]:
+        """Return the weight of each class's examples in the loss; None if all weights are 1."""
         if self.class_weights is None:
             return None
         if self.class_weights == "balanced":

@@ -58,6 +58,7 @@ class Sizes:
         return sizes
 
     def _read(self, n_values: int) -> None:
+        """Read values of the schedule until there are ``n_values``, or until the schedule ends."""
         values = self._values
         while len(values) < n_values:
             with _READING:

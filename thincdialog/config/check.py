@@ -205,6 +205,8 @@ class Checker:
         return None
 
     def _info_of(self, path: KeyPath, block: Dict[str, Any], wanted: str) -> Optional[FunctionInfo]:
+        """Return the function that a block names; None, after a problem was added, if there is
+        none."""
         references = [key for key in block if key.startswith("@")]
         if not references:
             self.add_in(path, "does not say what builds it", f'add: @{wanted} = "..."')
@@ -321,6 +323,7 @@ class Checker:
     def _build(
         self, path: KeyPath, group: Dict[str, Any], named: Dict[str, Any], info: FunctionInfo
     ) -> Any:
+        """Call the function of a block, and turn the errors that it raises into problems."""
         if not self.is_sound(path):
             return None
         try:

@@ -54,6 +54,7 @@ def load_code(code: CodeLike) -> List[ModuleType]:
 
 
 def _load_file(path: str) -> ModuleType:
+    """Import a Python file, unless this process has already imported it."""
     file = real_path(path)
     if file in _IMPORTED:
         return _IMPORTED[file]

@@ -111,6 +111,7 @@ def _read_text(config: Union[str, Path]) -> Source:
 
 
 def _from_source(source: Source) -> GivenConfig:
+    """Convert the text's sections and entries to nested sections, and record their lines."""
     given = GivenConfig(source.name, source=source)
     given.problems, given.unknown = list(source.problems), set(source.unreadable)
     # Parents first, because a child section may be written before its parent.
@@ -191,6 +192,7 @@ def _merge(data: Dict[str, Any], defaults: Dict[str, Any], path: KeyPath) -> Non
 
 
 def _apply_override(given: GivenConfig, name: str, value: Any) -> None:
+    """Set a section or key to the value of an override, or add a problem if that is impossible."""
     path, where = name.split("."), f"--{name}"
     parsed = read_override(value)
     if path[0] == "paths" and isinstance(value, str) and isinstance(parsed, (int, float)):

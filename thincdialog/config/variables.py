@@ -77,6 +77,7 @@ class _Filler:
         return self.filled[path]
 
     def _fill_value(self, path: KeyPath, value: Any) -> Any:
+        """Replace the variables in a value that is not a section."""
         if not isinstance(value, (str, list)):
             return value
         raw = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
@@ -112,6 +113,8 @@ class _Filler:
         return json.dumps(text, ensure_ascii=False)[1:-1] if quoted else text
 
     def _look_up(self, path: KeyPath, name: str) -> Any:
+        """Return the filled-in value that a variable refers to. For a mistake, add a problem and
+        raise ``_Unresolved``."""
         target = tuple(name.split("."))
         own_section = reduce(getitem, path[:-1], self.data)
         if len(target) == 1 and path[-1] != name and name in own_section:

@@ -53,6 +53,7 @@ def find_unreachable(agent: Agent, teacher: Teacher) -> Dict[str, Unreachable]:
 
 
 def _of_task(agent: Agent, teacher: Teacher) -> Unreachable:
+    """Check the first examples of one task."""
     found, has_own = Unreachable(), False
     for example in islice(teacher.examples(), N_LOOKED_AT):
         labels = example.all_labels

@@ -123,6 +123,8 @@ class MemoryStore(Table):
             self._numbers.forget_recent()
 
     def _cell_numbers(self, name: str, values: List[Any]) -> np.ndarray:
+        """Return the number of each cell of a field (see ``Table``), for many rows at once;
+        int64."""
         numbers, kinds = self._growing(), set(map(type, values))
         if kinds == {str}:
             return numbers(values) << BITS
@@ -142,6 +144,7 @@ class MemoryStore(Table):
         return np.array([codes[id(value)] for value in values], dtype=np.int64)
 
     def _cell_number(self, name: str, cell: Any) -> int:
+        """Return the number of one cell (see ``Table``)."""
         numbers = self._growing()
         if cell is None:
             return NO_CELL

@@ -163,6 +163,8 @@ class Tasks:
         self.n_ahead, self._n_of_block = self._n_of_block, 0
 
     def _add_lines(self, read: Read) -> Read:
+        """Add the counts of a task of lines to those of its file, and put the counts before these
+        lines into the mark."""
         at, source = self._at, self.split.source
         mark: Dict[str, Any] = read.mark or {}
         at.open(mark["file"])

@@ -136,6 +136,7 @@ class _Cells:
         self.columns = part.columns(strings, lists, others)
 
     def _other(self, store: MemoryStore, name: str, row: int, value: Any) -> int:
+        """Return the number of a cell that is neither a string nor a list of strings."""
         strings = self.strings
         if name == "context" and _are_turns(value):
             items = [strings[in_utf8(text)] << 1 | int(role) for role, text in value]

@@ -102,6 +102,7 @@ class Numbering:
         self._recent.clear()
 
     def _look_up(self, texts: Sequence[str]) -> None:
+        """Find the numbers of texts, and add the new texts to the strings."""
         by_hash, recent, n = self._by_hash, self._recent, len(self.strings)
         added: List[str] = []
         known: Dict[str, int] = {}

@@ -114,6 +114,8 @@ class Windows:
             raise DataError(order.origin, f"{text}: give the same data and batcher to resume")
 
     def _plan(self, lengths: Lengths, order: AnyOrder) -> None:
+        """Divide the window into batches, within the lowest limit of the steps that its batches
+        reach."""
         limit, _ = self.batcher.window(self._step)
         while True:
             id_of = lambda row: self._window.ids()[row]  # noqa: E731

@@ -50,6 +50,8 @@ def _check(batch: Any, file: Path) -> None:
 
 
 def _files(path: Path) -> List[Path]:
+    """Return the data files of a path: the file itself, or the files of a saved data set in their
+    order."""
     if not path.exists():
         raise DataError(path, "not found")
     if not path.is_dir():
@@ -79,6 +81,7 @@ def _files(path: Path) -> List[Path]:
 
 
 def _batches(file: Path) -> Iterator[Any]:
+    """Yield the rows of a file in small batches."""
     if file.exists() and not file.is_file():
         raise DataError(file, "is not a plain file: give a file, or the folder of a data set")
     if file.suffix.lower() == ".parquet":

@@ -156,6 +156,7 @@ def read_inputs(path: str, reading: InputReading, at: Bookmark) -> Iterator[Inpu
 def _rows_of(
     path: str, form: Optional[str], reading: InputReading, at: Bookmark
 ) -> Iterator[InputRow]:
+    """Return the rows of a file in a known format, or in the format of its first line."""
     columns, delimiter = reading.columns, reading.delimiter
     if reading.layout is not None:
         records = read_records(path, reading.layout, at, None, columns, delimiter)

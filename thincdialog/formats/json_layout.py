@@ -209,6 +209,7 @@ def _groups(rows: Iterator[Located], layout: CorpusLayout, at: Bookmark) -> Iter
 
 
 def _named(number: int, rows: List[Located], layout: CorpusLayout, names: Set[str]) -> Part:
+    """Give a conversation or episode its name, and find its turns or examples."""
     first = rows[0]
     if layout.group:
         found = first.find(layout.group)

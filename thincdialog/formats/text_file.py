@@ -306,6 +306,8 @@ def opened_bytes(path: Union[str, Path], at: Optional[Bookmark] = None) -> Itera
 
 
 def _encoding_of(stream: Any, path: object, at: Bookmark) -> str:
+    """Return the encoding of a file: that of its byte order mark, that of the bookmark, or
+    UTF-8."""
     head = stream.peek(4)
     marked = next((name for mark, name in BOMS.items() if head.startswith(mark)), "")
     encoding = marked or at.encoding or "utf-8"
@@ -345,6 +347,7 @@ def _n_bytes(text: str, encoding: str) -> int:
 
 
 def _not_text(line: str, encoding: str, at: Bookmark) -> str:
+    """Describe the first byte of a line that cannot be decoded, and suggest another encoding."""
     before, _ = UNREADABLE.split(line, maxsplit=1)
     byte = ord(line[len(before)]) & 0xFF
     text = f"not {encoding.upper()}: byte {_n_bytes(before, encoding) + 1} is 0x{byte:02x}"
@@ -360,6 +363,7 @@ def _not_text(line: str, encoding: str, at: Bookmark) -> str:
 
 
 def _unreadable(path: Union[str, Path], error: OSError) -> DataError:
+    """Make the error for a file that cannot be opened."""
     if isinstance(error, IsADirectoryError):
         if (Path(path) / "state.json").is_file():
             text = "is a folder that the library datasets has saved: read it with "

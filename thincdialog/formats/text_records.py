@@ -49,6 +49,8 @@ def _at_first_lines(records: Iterator[Keyed], at: Bookmark) -> Iterator[Keyed]:
 
 
 def _matched(path: str, layout: CorpusLayout, at: Bookmark) -> Iterator[Keyed]:
+    """Yield a record for each line that matches the layout's pattern. Other lines continue its
+    text."""
     match = re.compile(layout.pattern).match
     waiting: Optional[Keyed] = None
     n_blank, block = 0, 0
@@ -76,6 +78,7 @@ def _matched(path: str, layout: CorpusLayout, at: Bookmark) -> Iterator[Keyed]:
 
 
 def _blocks(path: str, at: Bookmark) -> Iterator[Keyed]:
+    """Yield a record for each block of lines that ends in a blank line."""
     rows: List[List[str]] = []
     said: Dict[str, Any] = {}
     first, lost = 0, False

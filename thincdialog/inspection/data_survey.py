@@ -155,6 +155,7 @@ class Survey:
             progress(self.n_examples)
 
     def _add(self, message: Message, turns: Sequence[Any]) -> None:
+        """Count one example, whose context the agent reads as these turns."""
         self.n_examples += 1
         text, labels = message.get("text"), message.all_labels
         if self.reading.has_label_sets:

@@ -106,6 +106,7 @@ def _first_batch(trial: Trial) -> Batch:
 
 
 def _learn(trial: Trial, batch: Batch, steps: int) -> Overfit:
+    """Train on the batch until it is memorised or the steps are used up."""
     agent, parameters = trial.agent, trial.agent.parameters
     before = parameters.values.copy()
     first_score = _score(agent, batch)

@@ -45,6 +45,7 @@ def try_agent(experiment: Experiment) -> List[Problem]:
 
 
 def _learn_and_answer(experiment: Experiment) -> None:
+    """Train the agent on the invented texts, and let it answer them."""
     agent: Any = experiment.agent
     labels = agent.reading().labels or LABELS
     rows = [

@@ -107,6 +107,7 @@ class Pool:
                 raise WorkerError(number, f"{error}. {FEWER}") from None
 
     def _run(self, number: int) -> None:
+        """Execute tasks in the thread of a worker until the pool ends."""
         worker: Any = None
         while (given := self.tasks.get()) is not None:
             future, job, task = given

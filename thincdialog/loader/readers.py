@@ -145,6 +145,7 @@ class Readers:
             return self._pools[n, method]
 
     def _processes(self, make_work: MakeWork, n: int, what: str) -> Job:
+        """Make a job for n processes. If ``make_work`` cannot be pickled, use forked processes."""
         if multiprocessing.current_process().daemon:
             # A worker process cannot start processes, so use threads.
             return Job(self._pool(n), make_work)

@@ -176,6 +176,7 @@ def run_worker(
 
 
 def _send(pipe: Connection, advice: Advice, value: Any, is_answer: bool = True) -> None:
+    """Send a value to the parent; instead of a value that cannot be pickled, send a failure."""
     if isinstance(value, Failure):
         value = value._replace(cause=None)
     try:

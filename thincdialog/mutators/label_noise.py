@@ -61,6 +61,7 @@ class LabelNoise:
             yield [self._changed(message, split) for message in episode]
 
     def _changed(self, message: Message, split: str) -> Message:
+        """Return a message with a wrong label if it is drawn; otherwise the message itself."""
         right = message.get("labels")
         draws = random_of(message, self.seed)
         if not right or draws.random() >= self.share:

@@ -189,6 +189,7 @@ class RowSparseOptimizer(Optimizer):
         scale: Any,
         n_updates: int,
     ) -> None:
+        """Take a step for one block of the weights, with NumPy or CuPy."""
         weights, *arrays = views
         xp = get_array_module(weights)
         if isinstance(scale, float):

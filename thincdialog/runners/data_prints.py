@@ -26,6 +26,7 @@ def data_prints(teacher: Teacher) -> Dict[str, str]:
 
 
 def _checksum_of(task: Teacher) -> str:
+    """Return the checksum of one task's data."""
     store = task.data[task.split].built_store
     if store is not None:
         return store.checksum

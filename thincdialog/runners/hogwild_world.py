@@ -161,6 +161,7 @@ class HogwildWorld(World):
             self._released.put((self._n_released, settings, self._at_once, self._seed))
 
     def _collect_messages(self) -> None:
+        """Record the parleys that have ended, and advance the optimizer by the workers' steps."""
         for message in self._crew.listen():
             if message.is_answer:
                 continue

@@ -50,6 +50,7 @@ class Patience:
             self._give_up(workers, is_ending=now > self._end)
 
     def _give_up(self, workers: Collection[int], is_ending: bool) -> None:
+        """Raise the error for workers that do not answer in time."""
         first, *others = sorted(workers)
         more = f" (nor from {', '.join(map(str, others))})" if others else ""
         when = f"within {self.max_wait:g} seconds"

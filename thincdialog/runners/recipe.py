@@ -150,6 +150,7 @@ def _file_of(folder: Path, path: str, content: bytes) -> str:
 
 
 def _training_data(experiment: Experiment, recipe: Recipe, node: str) -> Teacher:
+    """Return the teacher of the training data, after a check that the data is that of the run."""
     try:
         experiment.check_data()
         teacher = experiment.training_split(with_metrics=False)

@@ -74,6 +74,7 @@ def lost_rows(paths: Sequence[Union[str, Path]]) -> List[str]:
 
 
 def _runs_in(path: Path) -> List[Path]:
+    """Return the folders of all runs at a path."""
     if path.is_file():
         return [path.parent if path.name == LOG and is_run(path.parent) else path]
     if not path.is_dir():

@@ -173,6 +173,7 @@ class FileSource:
                 next(self._read(self.paths[number], whole), None)
 
     def _read(self, path: str, at: Bookmark) -> Iterator[Episode]:
+        """Read one file, and collect its errors as far as the settings tolerate them."""
         gathered, skips = tolerance().bad_data, self.options.on_bad_data == "skip"
         counts, is_begin = at.counts, at.is_at_begin
         counts.path = path

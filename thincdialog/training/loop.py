@@ -252,6 +252,7 @@ class TrainingLoop:
     def _log_row(
         self, rows: LogRows, report: Mapping[str, float], is_best: bool, is_evaluation: bool
     ) -> Dict[str, Any]:
+        """Complete a row of the log, pass it to the loggers, and return it."""
         seconds = self.clock.seconds()
         rows.settle()  # Settle all numbers at once, so that an error names the first step.
         self.left_out = {**self.left_out, **self.experiment.left_out()}

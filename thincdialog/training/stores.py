@@ -123,6 +123,7 @@ class Stores:
     def _use(
         self, task: str, split: str, data: Split, stderr: TextIO, building: Building
     ) -> Optional[Built]:
+        """Open the store of a split, building it first if needed; None if there is none to read."""
         folder, name = self.folder(task, split) / "examples", f"{task}/{split}"
         if data.endless:
             text = f"[tasks.{task}] has endless data, which cannot be stored"
@@ -146,6 +147,7 @@ class Stores:
         return Built(name, folder, reason, store.n_rows, _size(folder))
 
     def _build(self, task: str, split: str, folder: Path, data: Split, stderr: TextIO) -> None:
+        """Build the store of a split, and delete tokens of its earlier examples."""
         facts = facts_of(files_of(data, self._settings(task, split)))
         wanted = self._made_of(task, split)
         with writing(folder, _CONTINUE):
@@ -246,6 +248,8 @@ class Stores:
         stderr: TextIO,
         building: Building,
     ) -> Optional[Built]:
+        """Open the stored tokens of a store, computing them first if needed; None if there are none
+        to read."""
         assert encoder.key is not None
         folder = store.folder.with_name(f"tokens-{encoder.key[:16]}")
         of_store = read_manifest(store.folder) or {}

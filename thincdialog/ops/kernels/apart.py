@@ -88,6 +88,7 @@ def meet(copies: Any) -> None:
 
 @kernel
 def _merge(values: Any, places: Any, rows: Any, before: Any) -> None:
+    """Merge the copies of some rows (see ``meet``)."""
     n, width = rows.shape
     for r in range(n):
         row, now, old = values[places[r] :][:width], rows[r], before[r]

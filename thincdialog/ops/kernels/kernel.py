@@ -26,6 +26,7 @@ def ordered_kernel(function: Callable[..., Any]) -> Any:
 
 
 def _compiled(function: Callable[..., Any], liberties: Set[str]) -> Any:
+    """Compile a kernel; ``liberties`` are the fast-math flags of LLVM."""
     # Inline the kernels that a kernel calls. Otherwise the process that compiles a kernel would
     # call another copy of them than a process that loads it from disk, and the last bits of the
     # results may differ.

@@ -93,6 +93,7 @@ class AsyncWorker:
                 learned = self._learn(*given)
 
     def _learn(self, unit: int, version: int) -> LearnedUnit:
+        """Train on the microbatches of a unit, and write their gradient to the shared arrays."""
         self.vectors.weights_changed()
         self._go_to_unit(unit)
         walk = self.walk

@@ -135,6 +135,7 @@ class GradientServer:
         return None if unit is None else (unit, self.version)
 
     def _accept(self, worker: int, learned: LearnedUnit, gradient: Gradient) -> None:
+        """Apply the gradient of a unit, unless it is too old or the epoch has no such unit."""
         report = learned.report
         if report is None:
             self.ledger.past_end(worker, learned.state)
@@ -150,6 +151,7 @@ class GradientServer:
         self.ledger.done(worker)
 
     def _apply(self, gradient: Gradient, report: StepReport, staleness: int) -> StepReport:
+        """Make a step of the optimizer with a gradient of this age, and complete its report."""
         scale = 1.0 / report.weight
         self.shard.add_up([gradient], self.own[SUMS])
         norm = self.shard.norm(self.own[SUMS], scale)
