@@ -65,11 +65,12 @@ class TextEncoder:
     the last ends with the ``<turn>`` token, which belongs to the turn that it ends. With
     ``speaker_tokens``, every turn begins with its speaker's token.
 
-    Each turn is tokenized once and then cached: for data in memory as long as the data is held,
-    for other data in a cache of limited size.
+    Each turn is tokenized once and then cached. Turns of data in memory are cached as long as the
+    data is; turns of other data are in a cache of limited size.
 
     The encoder counts (see ``counting``) the encoded "contexts", the "truncated_contexts" among
-    them, and the "truncated_context_tokens" that were cut off; and likewise for labels.
+    them, and the "truncated_context_tokens" that were cut off. For labels, there are counts with
+    "label" in place of "context".
 
     tokenizer (Tokenizer): A tokenizer that was built or loaded.
     history_size (int): Maximum number of turns of a conversation to use, including the current

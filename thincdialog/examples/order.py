@@ -241,7 +241,7 @@ class Order:
         self._begin(0)
 
     def start_again(self) -> None:
-        """Begin to show the data once more within the same epoch. Copies keep their episodes."""
+        """Show the data again, within the same epoch. Copies keep their episodes."""
         self._begin(self.again + 1)
 
     def _begin(self, again: int) -> None:

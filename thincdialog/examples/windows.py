@@ -141,8 +141,8 @@ class Windows:
 
     def _pools(self, lengths: Lengths, limit: int) -> List[np.ndarray]:
         """Return the groups of rows that are divided into batches together: one group of all
-        rows, or, for an agent that pads nothing, groups of some batches. Such an agent hardly
-        saves any work with batches of similar lengths, and learns more from mixed ones."""
+        rows, or, for an agent that pads nothing, groups of some batches. Batches of similar lengths
+        save such an agent almost no work, and it learns more from batches of mixed lengths."""
         n_rows, in_rows = len(lengths.counts), self.batcher.unit == "rows"
         if any(lengths.padded):
             return [np.arange(n_rows)]

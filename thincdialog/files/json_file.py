@@ -98,7 +98,7 @@ def number_in(state: Mapping[str, Any], name: str, least: float = 0) -> float:
     """
     number = state[name]
     if not _is_finite(number, (int, float)) or number < least:
-        raise TypeError(f"{name} is no number, {least} or more")
+        raise TypeError(f"{name} is not a number, {least} or more")
     return float(number)
 
 
@@ -111,7 +111,7 @@ def whole_number_in(state: Mapping[str, Any], name: str, least: int = 0) -> int:
     """
     number = state[name]
     if not _is_finite(number, int) or not least <= number < 1 << 63:
-        raise TypeError(f"{name} is no number, {least} or more")
+        raise TypeError(f"{name} is not a number, {least} or more")
     return int(number)
 
 

@@ -134,7 +134,7 @@ class Tolerance:
     empty_labels (bool): Whether empty lists of labels are tolerated, for agents that also train on
         texts without a label.
     bad_data (Optional[Dict[str, BadData]]): Collects errors of data that cannot be read, by path.
-        If given, no error ends the reading of a file, whatever the teachers' settings.
+        If given, errors do not end the reading of a file, whatever the teachers' settings.
     classes (Optional[Spellings]): Spellings of the labels, if they are classes; None to tolerate
         labels that differ only by case or blanks, as replies may.
     needs_text (bool): Whether only text and features are read, so that other texts are not inputs.

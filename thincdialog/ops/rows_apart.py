@@ -67,8 +67,8 @@ class RowsApart:
     """Keep copies of rows that one worker changes while other workers change the weights.
 
     Rows of frequent words are read and written many times in a batch. If two cores do so in the
-    same memory, they wait for each other's cache again and again. With copies, they exchange
-    their changes once a batch. Rare rows have no copy.
+    same memory, each waits for the other's cache every time. With copies, they exchange their
+    changes once per batch. Rare rows have no copy.
 
     least (int): Number of uses in a batch from which on a row gets a copy; 0 for no copies, if no
         other worker trains. Rows are selected in every 16th batch, for the batches up to the next

@@ -72,7 +72,7 @@ def PretrainedEncoder(
 
     folder (str): Folder of the encoder: config.json, tokenizer.json and model.safetensors, and if
         there are any, sentence-transformers' modules (pooling, dense, normalisation).
-    frozen (bool): Whether the weights are not trained. They are no parameters of the model then.
+    frozen (bool): Whether the weights are not trained, and so are not parameters of the model.
     pooling (str): How to pool the vectors of tokens: "mean", "max", "first" (the [CLS] token), or
         "folder" (the pooling in modules.json; without it, the mean).
     dropout (float): Probability of zeroing an element, as in ``PretrainedTokens``; only for an

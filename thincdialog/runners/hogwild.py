@@ -47,7 +47,7 @@ def build_hogwild(workers: int = 2, executor: Literal["thread", "process"] = "th
     """Train the same weights with several workers at once, without locks (CPU only). Each worker
     has its own world, with a copy of the agent and a share of the data.
 
-    workers (int): Number of workers, 1 to 1024; no more than there are CPU cores make steps at the
+    workers (int): Number of workers, 1 to 1024. At most one worker per CPU core makes steps at the
         same time. Choose learn_rate as for one worker: with more workers, Adam's steps are
         shortened automatically.
     executor (str): "thread": workers are threads of this process, which scale best with

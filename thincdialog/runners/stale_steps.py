@@ -14,7 +14,7 @@ def stale_settings(settings: Mapping[str, float], n_workers: int) -> Dict[str, f
     others have moved the weights by about n - 1 steps since it computed the gradient.
 
     With a delay of d steps, Adam is stable for learning rates up to about 1 / d, divided by the
-    curvature, whatever the momentum; without a delay, and with a momentum of 0.9, up to 38. So a
+    curvature, for any momentum; without a delay, and with a momentum of 0.9, up to 38. So a
     gradient should be computed at the weights as they will be: s = 1.25 n steps of the momentum
     ahead. If the stored weights are the ones ahead, as with Nesterov's momentum, this amounts to
     Adam with a part of the newest gradient in its steps (``LazyAdam.nu``), and costs nothing:

@@ -147,8 +147,8 @@ class Experiment:
         overrides (Optional[Mapping[str, Any]]): "section.key" to value.
         code (CodeLike): Python file or files to import first; they may register functions that the
             config names.
-        on_cpu (bool): Whether to build everything on the CPU, whatever the config says; for
-            inspecting data.
+        on_cpu (bool): Whether to build all objects on the CPU, even if the config names a GPU; used
+            to inspect data.
         RAISES (ConfigError): If the config has problems; lists all of them.
         """
         load_code(code)

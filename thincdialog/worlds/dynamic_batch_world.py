@@ -118,7 +118,8 @@ class DynamicBatchWorld(World):
         self._is_fitted_late = is_fitted and not batcher.sizes.is_constant
         self._seed = [0, 0]
         self.buffer = LiveBuffer(batcher, self._seed)
-        # Copies of the world by slot, as many as conversations ever ran at the same time.
+        # Copies of the world by slot. Their number is the largest number of conversations that have
+        # run at the same time.
         self._talks: List[Any] = []
         # Slots of copies whose conversation is over, as a heap: the lowest is used next. So the
         # running conversations determine the next slot, also in a restored world.

@@ -37,7 +37,7 @@ class WordTable:
             self._slots[slots[free][::-1]] = numbers[free][::-1]
             left = self._slots[slots] != numbers
             numbers, slots = numbers[left], (slots[left] + 1) & self._last
-        # Words whose hash is equal to that of a word in the table. There are hardly ever any.
+        # Words whose hash is equal to that of another word in the table; usually there are none.
         others = np.setdiff1d(np.arange(len(ids)), first)
         self._others = {words.word(i): self._ids[i] for i in others.tolist()}
 

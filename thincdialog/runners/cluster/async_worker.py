@@ -70,7 +70,7 @@ class AsyncWorker:
         if walk.origin.get("epoch") != epoch:
             if before[share] is not None:
                 walk.world.restore(before[share])
-            while not walk.done():  # The world cannot be restored: it must get there by itself.
+            while not walk.done():  # The world cannot be restored, so walk to the end.
                 walk.skip()
             walk.start_epoch(epoch)
         walk.go_to({"origin": walk.origin, "n_before": number * self.n_microbatches})

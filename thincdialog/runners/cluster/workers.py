@@ -17,7 +17,7 @@ from ..recipe import recipe_of
 from .actor import Share, WorkerActor
 from .ray_cluster import RayCluster
 
-# How long workers may take to end by themselves before they are killed.
+# How long to wait for workers to end before they are killed.
 LEAVE_SECONDS = 2.0
 # How long to wait for workers to start before the user gets a message.
 START_SECONDS = 30.0
