@@ -54,12 +54,12 @@ OFF: Dict[str, Dict[str, Any]] = {
             property(lambda self: False, lambda self, value: None)
         ),
     },
-    "tell": {"thincdialog.runners.worker.TELL_SECONDS": 0.0},
+    "tell": {"thincdialog.runners.worker.REPORT_SECONDS": 0.0},
 }
 # The last mechanism, for processes: they run it as --code.
 OFF_IN_PROCESSES = """
 from thincdialog.runners import worker
-worker.TELL_SECONDS = 0.0
+worker.REPORT_SECONDS = 0.0
 """
 
 

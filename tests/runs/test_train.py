@@ -360,8 +360,8 @@ def test_a_stream_is_read_once_before_training_and_once_per_epoch_or_evaluation(
     (tmp_path / "vectors.txt").write_text(f"a{' 0.5' * 16}\n")
     for module, name in (
         (examples_split, "BEGINNING"),
-        (repeats, "LOOKED_AT"),
-        (unreachable, "N_LOOKED_AT"),
+        (repeats, "N_CHECKED"),
+        (unreachable, "N_CHECKED"),
     ):
         monkeypatch.setattr(module, name, 300)
     begun = []

@@ -11,7 +11,7 @@ from ..teachers import Teacher
 # fixed phrases it is 4.5 % (STAR) to 27 % (bAbI dialogues), and blocking harms.
 MANY_REPEATS = 0.02
 # Number of examples to check, the first ones of each task.
-LOOKED_AT = 4_000
+N_CHECKED = 4_000
 
 
 def shall_block(setting: Optional[bool], train: Teacher) -> bool:
@@ -24,7 +24,7 @@ def shall_block(setting: Optional[bool], train: Teacher) -> bool:
         return setting
     n_labels = n_repeats = 0
     for task in train.by_task().values():
-        for example in islice(task.examples(), LOOKED_AT):
+        for example in islice(task.examples(), N_CHECKED):
             if example.all_labels:
                 n_labels += 1
                 (said,) = Batch.of([example]).said()

@@ -10,7 +10,7 @@ from ..teachers import Teacher
 # If more than this fraction of labels is unreachable, the user is warned.
 MOST_SHARE = 0.5
 # Largest number of examples of each task that are checked.
-N_LOOKED_AT = 2000
+N_CHECKED = 2000
 # Number of labels that are named.
 N_NAMED = 3
 IN_NO_LIST = "are in no candidate list, so they can never be chosen"
@@ -55,7 +55,7 @@ def find_unreachable(agent: Agent, teacher: Teacher) -> Dict[str, Unreachable]:
 def _of_task(agent: Agent, teacher: Teacher) -> Unreachable:
     """Check the first examples of one task."""
     found, has_own = Unreachable(), False
-    for example in islice(teacher.examples(), N_LOOKED_AT):
+    for example in islice(teacher.examples(), N_CHECKED):
         labels = example.all_labels
         allowed = agent.reachable(example) if labels else None
         if allowed is None:

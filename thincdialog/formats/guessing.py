@@ -19,7 +19,7 @@ from .value_file import read_value
 from .wording import kind, short
 
 N_LINES = 200
-GIVE = f"name the format with --from ({', '.join(FORMATS)}, or a layout)"
+NAME_IT = f"name the format with --from ({', '.join(FORMATS)}, or a layout)"
 WRITE_LAYOUT = "write a layout for thincdialog.JSONLayout.v1 (docs/load-your-data.md)"
 # Suffixes of files that hold JSON or YAML.
 VALUES = (".json", ".jsonl", ".ndjson", ".yml", ".yaml")
@@ -60,7 +60,7 @@ def guess_format(
     if known is not None and (is_labelled or is_pipe(path)):
         return known
     if is_pipe(path):
-        raise DataError(path, f"is not a plain file, so its format cannot be guessed: {GIVE}")
+        raise DataError(path, f"is not a plain file, so its format cannot be guessed: {NAME_IT}")
     check_readable(path, or_folder=True)
     if known is not None:
         at = Bookmark(encoding=encoding)
@@ -81,7 +81,7 @@ def guess_format(
     if what := about(path, encoding):
         raise DataError(path, f"looks like {what}")
     first = next(iter(first_lines(path, encoding)), "")
-    text = f"its format cannot be guessed from its beginning, {short(first)}: {GIVE}"
+    text = f"its format cannot be guessed from its beginning, {short(first)}: {NAME_IT}"
     raise DataError(path, f"{text}; see docs/load-your-data.md", 1)
 
 

@@ -25,7 +25,7 @@ FORMS = "forms"
 # Fingerprint of a missing label.
 UNLABELLED = hash(None)
 # Fields that are not inputs, or that are handled separately.
-_TOLD_APART = {"id", "text", "labels", "eval_labels", "label_candidates", "episode_done", "context"}
+_NOT_INPUTS = {"id", "text", "labels", "eval_labels", "label_candidates", "episode_done", "context"}
 # Number of examples whose tokens are counted at once.
 _BATCH = 1024
 # Number of labels to count by name; if there are more, the rare ones are dropped.
@@ -170,7 +170,7 @@ class Survey:
         elif not text.strip():
             self._count_fault("empty_text", message)
         if self.reading.other_fields:
-            read = (read, *(_print(message[name]) for name in message if name not in _TOLD_APART))
+            read = (read, *(_print(message[name]) for name in message if name not in _NOT_INPUTS))
         said = None if text == SILENCE else text
         if said is not None:
             self.lengths["text words"][self._count_words(said)] += 1

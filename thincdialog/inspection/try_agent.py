@@ -12,13 +12,13 @@ from ..training.experiment import Experiment
 TEXTS = ("one", "two and three", "four five six seven")
 LABELS = ("yes", "no")
 # Errors that are mistakes in the code with any data.
-SLIPS = (AttributeError, NameError, NotImplementedError, TypeError)
+CODE_ERRORS = (AttributeError, NameError, NotImplementedError, TypeError)
 
 
 def try_agent(experiment: Experiment) -> List[Problem]:
     """Find mistakes in custom code: the agent trains on a few invented texts and answers them in
     its world, and the metrics score the answers. Errors that may be due to the invented texts are
-    not reported: those of data and files, and all but ``SLIPS`` if the agent is custom code.
+    not reported: those of data and files, and all but ``CODE_ERRORS`` if the agent is custom code.
 
     experiment (Experiment): A new experiment, whose agent cannot be used afterwards.
     RETURNS (List[Problem]): The mistakes.
@@ -28,7 +28,7 @@ def try_agent(experiment: Experiment) -> List[Problem]:
     reads_more = experiment.tokenizer is None or agent.reading().other_fields
     if agent.learns and not is_users(type(agent).learn) and reads_more:
         return []
-    reported = Exception if agent.learns and is_ours(type(agent)) else SLIPS
+    reported = Exception if agent.learns and is_ours(type(agent)) else CODE_ERRORS
     try:
         with experiment.working():
             _learn_and_answer(experiment)

@@ -12,7 +12,7 @@ from ..ops.devices import no_gradient, upload
 from .watched import WatchedForward
 
 # Thinc's layers that only pass their input to other layers.
-_HANDS_ON = {each.__module__ for each in (add, chain, concatenate, residual, tuplify, with_array)}
+_PASS_ON = {each.__module__ for each in (add, chain, concatenate, residual, tuplify, with_array)}
 
 
 class UploadedIds:
@@ -55,7 +55,7 @@ def _each(function: Callable, X: Any, *others: Any) -> Any:
 
 def _can_read(forward: Callable) -> bool:
     module = getattr(forward, "__module__", "")
-    return module in _HANDS_ON or module.partition(".")[0] == PACKAGE
+    return module in _PASS_ON or module.partition(".")[0] == PACKAGE
 
 
 def _is_on_host(X: Any) -> bool:

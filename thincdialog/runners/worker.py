@@ -21,7 +21,7 @@ from .step_numbers import StepNumbers
 
 # How long a worker collects the reports of its steps before sending them. Sending a report after
 # each step would take more than a tenth of the time of a short step.
-TELL_SECONDS = 0.05
+REPORT_SECONDS = 0.05
 # Reports of steps, and the number of these steps that called the optimizer, as some agents do not.
 StepMessage = Tuple[List[StepReport], int]
 Tell = Callable[[StepMessage], None]
@@ -135,7 +135,7 @@ class Worker(ShareWorker):
                     n_calls += self.optimizer.nr_update[KEY] == number
                 else:
                     self.numbers.give_back()
-                if time.monotonic() - last > TELL_SECONDS:
+                if time.monotonic() - last > REPORT_SECONDS:
                     tell((reports, n_calls))
                     reports, n_calls, last = [], 0, time.monotonic()
         tell((reports, n_calls))

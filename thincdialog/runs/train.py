@@ -34,7 +34,7 @@ from .run_keeper import RunKeeper
 from .scores_file import write_scores
 
 # The run warns if a higher fraction of contexts is truncated.
-TOLD_SHARE = 0.25
+WARN_SHARE = 0.25
 # Largest split whose candidates are counted, for the model card.
 MOST_COUNTED = 50_000
 # Split to metric to value.
@@ -265,7 +265,7 @@ class TrainingRun:
                 raise
         if state is not None and loop.position.step == first_step:
             self.note(f"The run had already ended ({reason}); raise its limits to continue.")
-        if loop.truncated > TOLD_SHARE:
+        if loop.truncated > WARN_SHARE:
             text = f"{100 * loop.truncated:.1f} % of the contexts were longer than"
             self.note(f"{text} [agent] max_context and truncated; see debug data.")
         limit = reason.partition(" ")[0]

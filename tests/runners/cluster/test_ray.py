@@ -338,7 +338,7 @@ def test_ray_asynchronous_a_server_that_dies_as_an_epoch_ends_changes_no_count(
         return save(runner)
 
     monkeypatch.setattr(AsyncRunner, "server_is_over", server_is_over, raising=False)
-    monkeypatch.setattr(async_runner, "PAUSES", 1e9)  # No step is reported before.
+    monkeypatch.setattr(async_runner, "PAUSE_FACTOR", 1e9)  # No step is reported before.
     monkeypatch.setattr(AsyncRunner, "_save", killing_save)
     given = {"mode": "async", "microbatches": 1, "training.max_epochs": 2.0}
     given.update({"snapshot_every": 500, "training.eval_every_steps": 0})

@@ -24,7 +24,7 @@ from .workers import Died
 # How long ``take`` waits for steps before the training loop checks the time again.
 TAKE_SECONDS = 0.2
 # A snapshot is made after this many times the duration of the last one.
-PAUSES = 20
+PAUSE_FACTOR = 20
 
 
 class AsyncRunner(RayRunner):
@@ -139,7 +139,7 @@ class AsyncRunner(RayRunner):
         self.saved, made = self._call_server("snapshot")
         self._made += made
         self._is_saved = not self.busy
-        self._next_save = time.monotonic() + PAUSES * (time.monotonic() - began)
+        self._next_save = time.monotonic() + PAUSE_FACTOR * (time.monotonic() - began)
 
     def _retry(self, attempt: Any) -> None:
         """Call a function, again after each death."""
