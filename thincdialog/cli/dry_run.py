@@ -29,8 +29,8 @@ def _show_step(found: Any) -> None:
         ["first step", ""],
         ["examples", f"{found.step_examples:,}"],
         ["mean loss", f"{found.loss:.4f}"],
-        ["steps per epoch", _about(found.steps_per_epoch)],
-        ["steps in total, at most", _about(found.total_steps)],
+        ["steps per epoch", _as_estimate(found.steps_per_epoch)],
+        ["steps in total, at most", _as_estimate(found.total_steps)],
         ["parameters", f"{found.n_parameters:,}"],
     ]
     print("\n" + table(rows))
@@ -40,5 +40,5 @@ def _show_step(found: Any) -> None:
     print("\n" + table(rows))
 
 
-def _about(steps: Optional[int]) -> str:
+def _as_estimate(steps: Optional[int]) -> str:
     return "unknown" if steps is None else f"about {steps:,}"

@@ -129,7 +129,7 @@ class Answers:
         self.files = file_list(self.source) if isinstance(self.source, str) else []
         self.on_error = on_error
         given = {name: value for name, value in reading.items() if value is not None}
-        of_tasks = _of_tasks(model)
+        of_tasks = _task_settings(model)
         own_encoding, own_layout = of_tasks.pop("encoding", None), of_tasks.pop("layout", None)
         self.encoding = encoding or own_encoding
         self.separator = of_tasks.pop("label_separator", "|")
@@ -156,7 +156,7 @@ class Answers:
         form = None
         if self.files:
             forms = {
-                format_of(path, own) or _as_tasks(model, path, self.encoding): path
+                format_of(path, own) or _parlai_format(model, path, self.encoding): path
                 for path in self.files
             }
             if len(forms) > 1:
@@ -270,7 +270,7 @@ class _ReportingBadData(BadData):
             raise DataError(self.path, text)
 
 
-def _of_tasks(model: TrainedModel) -> Dict[str, Any]:
+def _task_settings(model: TrainedModel) -> Dict[str, Any]:
     """Return the reading settings of a model's tasks that are the same in all of them."""
     tasks = model.checked.interpolated["tasks"].values()
     found: Dict[str, Any] = {}
@@ -286,7 +286,7 @@ def _of_tasks(model: TrainedModel) -> Dict[str, Any]:
     return found
 
 
-def _as_tasks(model: TrainedModel, path: str, encoding: Optional[str]) -> Optional[str]:
+def _parlai_format(model: TrainedModel, path: str, encoding: Optional[str]) -> Optional[str]:
     """Return the format of ParlAI in which the tasks read their files, if a file looks like it."""
     forms = set()
     for task in model.checked.interpolated["tasks"].values():

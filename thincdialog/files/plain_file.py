@@ -41,7 +41,7 @@ def open_plain(
         facts = os.fstat(file.fileno())
         _check_kind(path, facts)
         if most is not None and facts.st_size > most:
-            raise _refused(path, f"it has {facts.st_size:,} bytes, expected {most:,} at most")
+            raise _refusal(path, f"it has {facts.st_size:,} bytes, expected {most:,} at most")
     except BaseException:
         file.close()
         raise
@@ -78,7 +78,7 @@ def check_inside(path: Path, folder: Path) -> str:
     """
     place, around = os.path.realpath(path), os.path.realpath(folder)
     if os.path.commonpath([place, around]) != around:
-        raise _refused(path, f"it leads out of its folder, to {place}")
+        raise _refusal(path, f"it leads out of its folder, to {place}")
     return place
 
 
@@ -92,8 +92,8 @@ def real_path(path: Union[str, Path]) -> Path:
 def _check_kind(path: Path, facts: os.stat_result) -> None:
     if not stat.S_ISREG(facts.st_mode):
         what = next((text for is_it, text in _KINDS if is_it(facts.st_mode)), "it is not a file")
-        raise _refused(path, f"{what}, expected a plain file")
+        raise _refusal(path, f"{what}, expected a plain file")
 
 
-def _refused(path: Path, reason: str) -> OSError:
+def _refusal(path: Path, reason: str) -> OSError:
     return OSError(errno.EINVAL, reason, str(path))

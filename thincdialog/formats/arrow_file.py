@@ -109,7 +109,7 @@ def _rows(batch: Any, names: Dict[str, List[str]], as_json: bool) -> Iterator[Di
     columns = {}
     for field, column in zip(batch.schema, batch.columns):
         values = _values(column)
-        kind = _numbers_in(field.type)
+        kind = _number_type(field.type)
         if as_json:
             values = list(map(_as_json, values))
         elif kind:
@@ -153,7 +153,7 @@ def _named(value: Any, names: List[str]) -> Any:
     return names[value] if is_known else value
 
 
-def _numbers_in(kind: Any) -> str:
+def _number_type(kind: Any) -> str:
     """Return the dtype for a (nested) list of numbers, "f" or "int64"; "" for any other type."""
     import pyarrow.types as types
 

@@ -127,7 +127,7 @@ class _Fields:
             raise self.at.error(f"'{fields}' is empty: {NEEDS_LABEL}")
         for field, cell in cells if not self.is_one else ():
             first = cell if cell in EMPTY else self.first_cells.setdefault(field, cell)
-            if (_mark(cell) is None) != (_mark(first) is None):
+            if (_is_marked(cell) is None) != (_is_marked(first) is None):
                 text = f"'{field}' is {short(cell)} here and {short(first)} in an earlier row"
                 wanted = "1, 0, true or false (or nothing) in all rows, or labels in all"
                 raise self.at.error(f"{text}: expected {wanted}")
@@ -136,7 +136,7 @@ class _Fields:
     def _labels(self, field: str, value: Any) -> List[str]:
         """Return the labels in a field. If several fields have labels, the value may be empty, or
         a mark."""
-        if not self.is_one and (mark := _mark(value)) is not None:
+        if not self.is_one and (mark := _is_marked(value)) is not None:
             return [field] * mark
         if value == "" or (value is None and not self.is_one):
             return [] if tolerance().empty_labels or not self.is_one else [""]
@@ -160,7 +160,7 @@ class _Fields:
             message["source_id" if field == "id" else field] = row[field]
 
 
-def _mark(cell: Any) -> Optional[bool]:
+def _is_marked(cell: Any) -> Optional[bool]:
     """Return whether the text has the label that the cell's column is named after; None if the cell
     is a label."""
     return MARKS.get(str(cell).lower())

@@ -54,13 +54,13 @@ def read_numbered_text(
             if cells and (cells[0] or tolerance().unlabelled):
                 message = Message(id=f"{n_episodes}/{len(episode)}", text="\n".join(statements))
                 if cells[0]:
-                    message["labels"] = _several(cells[0])
+                    message["labels"] = _split_list(cells[0])
                 if third and is_support:
                     message["supporting"] = _support(third, at)
                 elif reward:
                     message["reward"] = reward
                 if len(cells) > 2 and cells[2]:
-                    message["label_candidates"] = _several(cells[2])
+                    message["label_candidates"] = _split_list(cells[2])
                     check_candidates(message, path, line_number)
                 episode.append(message)
                 at.lines.append(line_number)
@@ -73,7 +73,7 @@ def read_numbered_text(
         raise DataError(path, "holds no examples: no line has an answer after a tab")
 
 
-def _several(cell: str) -> List[str]:
+def _split_list(cell: str) -> List[str]:
     return cell.replace("\\n", "\n").split("|")
 
 

@@ -48,12 +48,12 @@ def report_split(
     new, near = pairs[:0], {}
     if split != "train":
         for kind, what in (("in", "pairs"), ("input_in", "inputs"), ("text_in", "texts")):
-            found[f"{kind}_train"] = _common(survey, train, what)
+            found[f"{kind}_train"] = _in_train(survey, train, what)
         others = list(chain.from_iterable(each.word_sets() for each in train))
         near = near_duplicates(survey.word_sets(), others)
         numbers = np.array([*near], dtype=np.int64)
         found["near_train"] = np.setdiff1d(numbers, found["text_in_train"], assume_unique=True)
-        new = np.setdiff1d(labelled, _common(survey, train, "answers"), assume_unique=True)
+        new = np.setdiff1d(labelled, _in_train(survey, train, "answers"), assume_unique=True)
     differing = _of_each_label(survey, labelled) if reading.has_classes else []
     wanted = chain.from_iterable(numbers[:N_IDS].tolist() for numbers in found.values())
     messages = _messages([survey], [*wanted, *differing, *near])
@@ -147,7 +147,7 @@ def contradictions(inputs: np.ndarray, pairs: np.ndarray) -> np.ndarray:
     return np.flatnonzero(np.isin(inputs, different[n_pairs > 1]))
 
 
-def _common(survey: Survey, train: Sequence[Survey], what: str) -> np.ndarray:
+def _in_train(survey: Survey, train: Sequence[Survey], what: str) -> np.ndarray:
     """Return the numbers of examples that share a fingerprint of this kind with training."""
     others = np.concatenate([each.prints(what) for each in train])
     return np.flatnonzero(np.isin(survey.prints(what), others))

@@ -131,7 +131,7 @@ def _learn(trial: Trial, batch: Batch, steps: int) -> Overfit:
     changed = set(_names(agent, parameters.values != before))
     found = Overfit(
         examples=len(batch),
-        labels=len(set(_wanted(agent, batch))),
+        labels=len(set(_labels_of(agent, batch))),
         steps=n_steps,
         losses=losses,
         first_score=first_score,
@@ -170,11 +170,11 @@ def _score(agent: Any, batch: Batch) -> float:
     agent.weights_changed()
     answers = agent.answer(_with_candidates(agent, batch))
     agent.weights_changed()
-    wanted = _wanted(agent, batch)
+    wanted = _labels_of(agent, batch)
     return sum(label == _best(answer) for label, answer in zip(wanted, answers)) / len(batch)
 
 
-def _wanted(agent: Any, batch: Batch) -> Sequence[Any]:
+def _labels_of(agent: Any, batch: Batch) -> Sequence[Any]:
     """Return the label of each example, or its set of labels if the agent predicts sets."""
     return (
         [*map(frozenset, batch.column("labels"))] if agent.has_label_sets else batch.first_labels()
@@ -209,7 +209,7 @@ def _best(answer: Message) -> Any:
 def _best_possible(agent: Any, batch: Batch) -> float:
     turns, features = batch.turns(agent.history_size), batch.column("features")
     labels: Dict[Any, Counter] = {}
-    for said, row, label in zip(turns, features, _wanted(agent, batch)):
+    for said, row, label in zip(turns, features, _labels_of(agent, batch)):
         context = str(said) if row is None else np.asarray(row).tobytes()
         labels.setdefault(context, Counter())[label] += 1
     return sum(max(found.values()) for found in labels.values()) / len(batch)

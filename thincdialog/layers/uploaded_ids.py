@@ -30,8 +30,8 @@ class UploadedIds:
         return self.forward
 
     def __call__(self, model: Model, X: Any, is_train: bool) -> Tuple[Any, Callable]:
-        Y, backprop = self.forward(model, _each(partial(_uploaded, model.ops), X), is_train)
-        return Y, lambda dY: _each(_without_ids, X, backprop(dY))
+        Y, backprop = self.forward(model, _map_parts(partial(_uploaded, model.ops), X), is_train)
+        return Y, lambda dY: _map_parts(_without_ids, X, backprop(dY))
 
 
 def upload_ids(model: Model) -> None:
@@ -48,7 +48,7 @@ def upload_ids(model: Model) -> None:
             node._func = UploadedIds(forward)
 
 
-def _each(function: Callable, X: Any, *others: Any) -> Any:
+def _map_parts(function: Callable, X: Any, *others: Any) -> Any:
     """Apply a function to an input, or to each part if the input is a tuple."""
     return tuple(map(function, X, *others)) if isinstance(X, tuple) else function(X, *others)
 

@@ -32,7 +32,7 @@ def _as_json(content: Body, status: int = 200, headers: Any = None) -> Response:
     return Response(json.dumps(content), status, headers, "application/json")
 
 
-def _refused(error: DialogError) -> Response:
+def _error_response(error: DialogError) -> Response:
     """Return the response for an error, in the format of OpenAI's errors."""
     refusal = error if isinstance(error, Refusal) else Refusal(400, str(error))
     return _as_json({"error": refusal.answer}, refusal.status, refusal.headers)
@@ -83,12 +83,12 @@ class Service:
         try:
             response = await asyncio.wait_for(work(), most)
         except (asyncio.TimeoutError, ClientDisconnect):
-            response = _refused(late)
+            response = _error_response(late)
         except DialogError as error:
-            response = _refused(error)
+            response = _error_response(error)
         except Exception:  # A defect of this package, or an error in a custom agent.
             LOG.exception("a request failed")
-            response = _refused(Refusal(500, "The server failed; its log has details."))
+            response = _error_response(Refusal(500, "The server failed; its log has details."))
         label = path if path in self.paths else "other"
         self.metrics.requests.labels(label, response.status_code).inc()
         self.metrics.seconds.labels(label).observe(time.perf_counter() - began)
@@ -137,7 +137,7 @@ class Service:
                 LOG.error("a conversation was not logged: %s", error)
         best = reply.best[:n]
         usage = _usage([text for _, text in turns], [text for text, _ in best])
-        head = _head("chatcmpl", model, object="chat.completion" + ".chunk" * is_stream)
+        head = _body_with_id("chatcmpl", model, object="chat.completion" + ".chunk" * is_stream)
         if reply.guess is not None:
             head["guess"] = {"text": reply.guess.text, "score": reply.guess.probability}
         said = [{"role": "assistant", "content": text} for text, _ in best]
@@ -166,7 +166,7 @@ class Service:
             rows.append({"index": n, "label": reply.text, "probs": p, "num_classes": len(p)})
             if reply.labels is not None:
                 rows[-1]["labels"] = [label.text for label in reply.labels]
-        answer = _head("classify", model, object="list", data=rows, usage=_usage(texts))
+        answer = _body_with_id("classify", model, object="list", data=rows, usage=_usage(texts))
         answer["classes"] = list(replies[0].classes or ())
         # Ten decimals of each probability, because writing all digits would take fifteen times as
         # long.
@@ -190,7 +190,7 @@ class Service:
         ]
         rows.sort(key=lambda row: -row["relevance_score"])
         usage = _usage([query, *documents])
-        return _as_json(_head("rerank", model, results=rows[:top], usage=usage))
+        return _as_json(_body_with_id("rerank", model, results=rows[:top], usage=usage))
 
     def _model(self, body: Body) -> ServedModel:
         names, name = ", ".join(self.models), body.get("model")
@@ -204,7 +204,7 @@ class Service:
         return self.models[name]
 
 
-def _head(kind: str, model: ServedModel, **more: Any) -> Body:
+def _body_with_id(kind: str, model: ServedModel, **more: Any) -> Body:
     return {"id": f"{kind}-{uuid4().hex}", "created": int(time.time()), "model": model.name, **more}
 
 

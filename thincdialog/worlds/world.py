@@ -43,7 +43,7 @@ class World(Contract):
         self.acts: Sequence = ()
         self.heard: Sequence[Message] = ()
         self.is_shut_down = False
-        self._learning = [_Learning(agent) for agent in self.agents if agent.learns]
+        self._learning = [_UpdateWatch(agent) for agent in self.agents if agent.learns]
 
     def parley(self) -> None:
         """Make one exchange: every agent acts once, and the others observe its act.
@@ -212,7 +212,7 @@ def merged_report(agents: Sequence[Agent]) -> Dict[str, Metric]:
     return report
 
 
-class _Learning:
+class _UpdateWatch:
     """Watch whether the weights of an agent are updated during an epoch.
 
     agent (Learner): The agent to watch.
