@@ -135,7 +135,8 @@ class TrainingRun:
         self.stderr.write(f"{line}\n")
         self.stderr.flush()
 
-    def _warn(self, split: str, teacher: Teacher) -> None:
+    def _warn_unreachable(self, split: str, teacher: Teacher) -> None:
+        """Warn if the agent can never reply with most labels of a split."""
         warning = unreachable_labels(self.experiment.agent, teacher)
         if warning:
             self.note(f"{split}: {warning}.")
@@ -175,7 +176,7 @@ class TrainingRun:
                     self.note(f"[tasks.{name}] {split}: {shared}.")
         self.note_bad_data()
         if dev is not None:
-            self._warn("dev", dev)
+            self._warn_unreachable("dev", dev)
         self.keeper.begin(state)
         if self.folder is not None:
             self.note(f"Saving to {self.folder}")
@@ -273,7 +274,7 @@ class TrainingRun:
         if is_best and limit in LIMITS:
             text = f"{training['score']} on dev was still improving at the end. To continue, set"
             how = " with --resume" if self.folder else ""
-            # In a stream of unknown size, the first epoch may be longer than its limit.
+            # In a stream of unknown size, the first epoch may be longer than max_epochs.
             had = int(loop.position.epoch) if limit == "max_epochs" else 0
             self.note(f"{text} [training] {limit} = {2 * max(training[limit], had)}{how}.")
         n_trained, n_examples = loop.epochs.n_examples, self.teacher.n_examples
@@ -309,7 +310,7 @@ class TrainingRun:
         result.train_examples = {name: n for name, n in counts.items() if n is not None}
         for split, teacher in teachers.items():
             if "dev" not in teachers:
-                self._warn(split, teacher)
+                self._warn_unreachable(split, teacher)
             result.scores[split] = experiment.runner.evaluate(experiment, teacher)
             if split == "dev" and experiment.agent.temperature is not None:
                 self.keeper.calibrated(result.scores[split])

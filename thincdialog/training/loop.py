@@ -114,10 +114,10 @@ class TrainingLoop:
                 self._save()
             self._between_steps()
             while not self.stopped_because:
-                self._take()
+                self._make_steps()
         return self.stopped_because
 
-    def _take(self) -> None:
+    def _make_steps(self) -> None:
         """Make a step, or several steps if the runner has workers."""
         if not self.epochs.is_running:
             self.runner.start_epoch(self.epochs.number)
@@ -167,6 +167,7 @@ class TrainingLoop:
         return any(events) or self.limits.reached(position, 0.0) is not None
 
     def _may_be_due(self) -> bool:
+        """Return whether an evaluation, a checkpoint or the end may be due now."""
         return (
             self.position.step >= self._due_step
             or self.interruption.received is not None
@@ -213,6 +214,7 @@ class TrainingLoop:
     # --- evaluation ---------------------------------------------------------------
 
     def _evaluate_if_due(self) -> None:
+        """Evaluate if an evaluation is due, unless a signal was received."""
         if not self._must_evaluate or self.interruption.received is not None:
             return
         drawn = random_state()
@@ -301,6 +303,10 @@ class TrainingLoop:
         self.clock.leave_out(time.perf_counter() - started)
 
     def _save_and_end(self, signal_number: int) -> None:
+        """Write a checkpoint and the current model, and end training because of a signal.
+
+        RAISES (Interrupted): Always.
+        """
         self._save()
         if self.every.step < self.position.step:
             with self._averaged_weights():
