@@ -14,7 +14,8 @@ from tests.agents.topics import CONFIG as TOPICS
 from tests.agents.topics import topics, write_topics
 from tests.cli.mistakes import CONFIG as TALKS
 from tests.cli.mistakes import OTHER, TALK
-from tests.processes import limited, slow
+from tests.loader.test_starting import run_script
+from tests.processes import limited, no_longer_than, slow
 from tests.training.examples import RANKER
 from thincdialog.api import (
     DataError,
@@ -167,3 +168,17 @@ def test_processes_accept_streamed_texts_without_labels(tmp_path, monkeypatch):
         resumes = {"resume": epochs == 2.0}
         train("t.cfg", output=tmp_path / "out", overrides=overrides, **resumes, **streams)
     assert read_log(tmp_path / "out")[-1]["examples"] == 2 * len(rows)
+
+
+@pytest.mark.slow
+def test_processes_report_a_script_without_a_main_guard(tmp_path, root):
+    """The processes end before they read their arguments, which must not block the parent."""
+    script = (
+        f"from thincdialog.api import train\ntrain({RANKER!r}, overrides={PROCESSES}, output='o')"
+    )
+    with no_longer_than(60):
+        done = run_script(tmp_path, root, script)
+    assert done.returncode == 1
+    (line,) = [line for line in done.stderr.splitlines() if "before it could start" in line]
+    assert line.endswith('under `if __name__ == "__main__":`, or set executor = "thread"')
+    assert "train() was used while a worker was importing the script" in done.stderr

@@ -57,15 +57,15 @@ def leave_signals_to_parent() -> None:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
 
 
-def check_script_is_guarded(setting: str, remedy: str) -> None:
+def check_script_is_guarded(what: str, remedy: str) -> None:
     """Check that this process is not a worker that is still importing the script.
 
-    setting (str): Setting that would start workers here.
-    remedy (str): Setting that avoids workers.
+    what (str): Name of the setting or function that is used here.
+    remedy (str): How to avoid workers.
     RAISES (ConfigError): If this process is a worker that is importing the script.
     """
     if getattr(multiprocessing.current_process(), "_inheriting", False):
-        text = f"{setting} was used while a worker was importing the script"
+        text = f"{what} was used while a worker was importing the script"
         raise ConfigError([Problem("", text, GUARD.format(remedy))])
 
 

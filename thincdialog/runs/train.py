@@ -17,6 +17,7 @@ from ..evaluation.shared_file import shared_file
 from ..evaluation.unreachable import unreachable_labels
 from ..files.plain_file import real_path
 from ..files.saved_model import BEST
+from ..loader.starting import check_script_is_guarded
 from ..loggers.chain import run_loggers
 from ..loggers.logger import LoggedRun
 from ..teachers import Teacher
@@ -79,6 +80,7 @@ def train(
         that was saved last; the attribute ``saved`` of an ``Interrupted`` is the checkpoint to
         resume from, if there is one.
     """
+    check_script_is_guarded("train()", "train without processes")
     folder = None if output is None else Path(output)
     with taken_back(folder), Interruption() as interruption:
         experiment = Experiment.from_config(config, overrides, code)
