@@ -5,6 +5,7 @@ import resource
 import signal
 import subprocess
 import sys
+import time
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Set
@@ -70,6 +71,19 @@ def open_channels() -> Set[str]:
         with suppress(OSError):  # The descriptor of the listing itself is closed again.
             names.add(os.readlink(place))
     return {name for name in names if name.startswith(("pipe:", "socket:"))}
+
+
+def left_over(session: int, seconds: float = 5.0):
+    """Return the processes of a session that are still running after some seconds."""
+    until = time.monotonic() + seconds
+    while True:
+        listed = subprocess.run(
+            ["ps", "-s", str(session), "-o", "pid=,stat="], capture_output=True, text=True
+        )
+        pids = [line.split()[0] for line in listed.stdout.splitlines() if " Z" not in line]
+        if not pids or time.monotonic() > until:
+            return pids
+        time.sleep(0.05)
 
 
 def start(folder, *arguments, env=None, **options):

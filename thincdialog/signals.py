@@ -9,12 +9,6 @@ SIGNALS = tuple(getattr(signal, name) for name in _NAMES if hasattr(signal, name
 BY_SIGNAL = 128
 
 
-def end_silently() -> None:
-    """Let Ctrl-C end this child process at once and without a traceback."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
-
-
 class EndedBySignal(KeyboardInterrupt):
     """Raised by signal handlers to end the current work.
 

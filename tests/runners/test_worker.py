@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from tests.fuzzing import SEED, TIMES
-from tests.processes import slow, start
+from tests.processes import left_over, slow, start
 from tests.runners.resuming import AMONG_ALL, FIXED, config
 from tests.runners.test_hogwild import AGENT, CODE
 from thincdialog.api import DataError, Interrupted, WorkerError, train
@@ -99,19 +99,6 @@ class Runs:
 
     def rows(self):
         return read_log(self.out)
-
-
-def left_over(session: int, seconds: float = 5.0):
-    """Return the processes of a session that are still running after some seconds."""
-    until = time.monotonic() + seconds
-    while True:
-        listed = subprocess.run(
-            ["ps", "-s", str(session), "-o", "pid=,stat="], capture_output=True, text=True
-        )
-        pids = [line.split()[0] for line in listed.stdout.splitlines() if " Z" not in line]
-        if not pids or time.monotonic() > until:
-            return pids
-        time.sleep(0.05)
 
 
 @pytest.fixture

@@ -17,6 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.agents.topics import CONFIG, write_topics
+from tests.loader.test_starting import run_script
+from tests.processes import left_over, start
 from tests.training.examples import CLASSIFIER, REPLIES, TALKS, quietly_train, write_talks
 from thincdialog.api import DataError, DialogError, Experiment, OutputError, cross_validate
 from thincdialog.cli.main import main
@@ -131,6 +133,15 @@ def test_cross_validation_refuses_impossible_settings(folder, capsys):
         assert f"should be an integer, 2 or more, got {n}" in capsys.readouterr().err
 
 
+def test_folds_test_no_task_without_training_data(folder):
+    write(folder / "other.jsonl", rows_of(2))
+    text = f'{INTENTS}\n[tasks.other]\n@teachers = "thincdialog.LabelledText.v1"\n'
+    experiment = Experiment.from_config(text + 'test = "other.jsonl"\n')
+    with experiment.working():
+        hold_out(experiment, 0, 3)
+        assert experiment.evaluation_split("test").n_examples == 12
+
+
 def test_scores_are_those_that_all_good_folds_have():
     scores = [{"a": 1.0, "b": 1.0}, {"a": 0.0}]
     found = CrossValidation([*(Fold(scores=each) for each in scores), Fold("failed")]).scores
@@ -231,3 +242,26 @@ def test_ctrl_c_ends_folds_that_just_start_without_a_traceback(folder):
         os.killpg(process.pid, signal.SIGINT)
         _, err = process.communicate(timeout=60)
     assert b"Interrupted" in err and b"Traceback" not in err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number, code", [(signal.SIGTERM, 143), (signal.SIGKILL, -9)])
+def test_a_signal_ends_the_processes_of_folds(folder, number, code):
+    (folder / "i.cfg").write_text(INTENTS)
+    words = "cross-validate i.cfg --folds 2 -j 2 -o out --training.max_epochs 100000".split()
+    with start(folder, *words, start_new_session=True) as process:
+        while len([*folder.glob("out/*/log.jsonl")]) < 2:
+            time.sleep(0.05)
+        process.send_signal(number)
+        assert process.wait(10) == code
+    assert left_over(process.pid) == []
+
+
+@pytest.mark.slow
+def test_a_script_without_a_main_guard_is_reported(folder, root):
+    script = "from thincdialog.api import cross_validate\n"
+    script += f"folds = cross_validate({INTENTS!r}, folds=2).folds\nprint(folds[1].error)"
+    done = run_script(folder, root, script)
+    assert "exit code 1 before it could start" in done.stdout
+    assert 'under `if __name__ == "__main__":`, or use the command cross-validate' in done.stdout
+    assert "cross_validate() was used while a worker was importing the script" in done.stderr

@@ -36,6 +36,7 @@ class WorkerProcess:
         picklable unless the process is forked.
     advice (Advice): Advice for the user, for error messages.
     start_method (str): "fork", "forkserver" or "spawn".
+    is_daemon (bool): Whether the worker cannot start processes itself.
     RAISES (WorkerError): If the system cannot start another process.
     """
 
@@ -47,6 +48,7 @@ class WorkerProcess:
         make_worker: Callable[[], Any],
         advice: Advice,
         start_method: str = "spawn",
+        is_daemon: bool = True,
     ):
         self.advice, self._has_started = advice, False
         self._reaping = threading.Lock()
@@ -59,7 +61,7 @@ class WorkerProcess:
                         target=run_worker,
                         args=(theirs, make_worker, advice, os.getpid()),
                         name=f"worker {number}",
-                        daemon=True,
+                        daemon=is_daemon,
                     )
                     self._process.start()
             self._pid = self._process.pid
@@ -123,9 +125,10 @@ class WorkerProcess:
 
     def kill(self) -> None:
         """Kill the process, whatever it is doing."""
-        self._process.kill()
-        if self.exit_code(5.0) is not None:
-            self._process.close()
+        with suppress(ValueError):  # Closed.
+            self._process.kill()
+            if self.exit_code(5.0) is not None:
+                self._process.close()
 
 
 def answer_of(worker: Any, call: str, arguments: Sequence[Any], tell: Any = None) -> Any:

@@ -3,12 +3,11 @@
 import io
 import re
 import statistics
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
-from multiprocessing import get_context
 from pathlib import Path
+from threading import Event
 from typing import Any, Callable, Dict, FrozenSet, Iterator, List, Mapping, Optional, TextIO, Tuple
 
 import numpy as np
@@ -18,15 +17,18 @@ from ..contract import reason
 from ..errors import DataError, OutputError
 from ..evaluation.evaluate import agent_in_detail
 from ..examples.split import Split
-from ..loader.starting import starting_processes
+from ..loader.failure import Failure
+from ..loader.starting import check_script_is_guarded
+from ..loader.worker_process import Advice, WorkerProcess
 from ..messages import Episode
 from ..metrics.confusion import ConfusionMatrix
-from ..signals import end_silently
 from ..teachers.held_out import conversation_of
 from ..training.experiment import CodeLike, Experiment, Overrides, PathLike
 from ..training.problems import check_training
 from .output_folder import check_output
 from .train import train
+
+ADVICE = Advice("use the command cross-validate", "Train fewer folds at the same time (-j)")
 
 
 @dataclass
@@ -116,6 +118,7 @@ def cross_validate(
     RAISES (DialogError): Before any training, if the config or the data has mistakes, or if the
         folder is not empty.
     """
+    check_script_is_guarded("cross_validate()", ADVICE.without)
     folder = None if output is None else Path(output)
     if folder is not None and folder.is_dir() and any(folder.iterdir()):
         raise OutputError(f"{folder}  is not empty. Choose another folder with --output.")
@@ -126,7 +129,21 @@ def cross_validate(
     experiment = Experiment.from_config(config, changes, code)
     with experiment.working():
         hold_out(experiment, 0, folds)
-    run = partial(_in_process, config, changes, code, folds, folder)
+    processes: List[WorkerProcess] = []
+    is_over = Event()
+
+    def run(number: int) -> Fold:
+        """Train a fold in a process, which may start processes itself."""
+        worker = partial(FoldWorker, config, changes, code, folds, folder, number)
+        process = WorkerProcess(number, worker, ADVICE, is_daemon=False)
+        processes.append(process)
+        if is_over.is_set():
+            process.kill()
+        process.begin()
+        fold = process.run_fold()
+        process.close()
+        return Fold(fold.text) if isinstance(fold, Failure) else fold
+
     found = []
     with ThreadPoolExecutor(jobs) as threads:
         futures = [threads.submit(run, number) for number in range(folds)]
@@ -134,30 +151,35 @@ def cross_validate(
             for number, future in enumerate(futures, 1):
                 found.append(future.result())
                 done(number, found[-1])
-        finally:  # After Ctrl-C, no further fold must begin.
+        finally:  # After a signal, end the running folds, and begin no further fold.
             threads.shutdown(wait=False, cancel_futures=True)
+            is_over.set()
+            for process in processes[:]:
+                process.kill()
     return CrossValidation(found)
 
 
-def _in_process(*given: Any) -> Fold:
-    try:
-        with ProcessPoolExecutor(1, get_context("spawn"), end_silently) as process:
-            with starting_processes():
-                fold = process.submit(_fold_or_error, *given)
-            return fold.result()
-    except BrokenProcessPool:
-        return Fold("its process was killed, maybe because memory was full")
+class FoldWorker:
+    """Train and test one fold in a process of its own.
 
+    given (Any): Arguments of ``run_fold``, except the first.
+    """
 
-def _fold_or_error(*given: Any) -> Fold:
-    written = io.StringIO()
-    try:
-        fold = run_fold(written, *given)
-    except Exception as error:  # After any error, the other folds may still succeed.
-        fold = Fold(reason(error))
-    # A line that begins with a space continues the note above it.
-    fold.notes = re.findall(r"^\S.*(?:\n .*)*", written.getvalue(), re.MULTILINE)
-    return fold
+    world = None
+
+    def __init__(self, *given: Any):
+        self.given = given
+
+    def run_fold(self) -> Fold:
+        """Return the results of the fold, or the error that ended it."""
+        written = io.StringIO()
+        try:
+            fold = run_fold(written, *self.given)
+        except Exception as error:  # After any error, the other folds may still succeed.
+            fold = Fold(reason(error))
+        # A line that begins with a space continues the note above it.
+        fold.notes = re.findall(r"^\S.*(?:\n .*)*", written.getvalue(), re.MULTILINE)
+        return fold
 
 
 def run_fold(
@@ -227,6 +249,7 @@ def hold_out(experiment: Experiment, number: int, n_folds: int) -> None:
     """
     check_training(experiment)
     for task in experiment.tasks.values():
+        task.data.pop("test", None)
         if "train" not in task.splits:
             continue
         data = task.data["train"]
