@@ -171,6 +171,14 @@ def test_check_overrides_may_replace_a_whole_section():
     )
 
 
+def test_check_overrides_may_set_some_keys_of_a_section():
+    checked = load_config(GOOD, {"training": {"max_steps": 3}})
+    assert checked.interpolated["training"]["max_steps"] == 3
+    assert "optimizer" in checked.interpolated["training"]
+    problem = only_problem(GOOD, {"training": {"max_stepz": 3}})
+    assert problem.startswith("--training.max_stepz  [training] has no setting 'max_stepz'")
+
+
 @pytest.mark.parametrize("rate", ["[[1], [2]]", "[]", "[0.1, -1]"])
 def test_check_lists_of_numbers(rate):
     optimizer = {"@optimizers": "thincdialog.SparseAdagrad.v1", "learn_rate": rate}

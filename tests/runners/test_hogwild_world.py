@@ -108,6 +108,7 @@ def test_hogwild_world_parley_releases_one_worker_and_shutdown_joins_all(new_wor
     world.shutdown()
     assert new_workers() == []
     assert sorted(agent.names) == ["worker 0", "worker 1", "worker 2"]
+    assert world.report()["examples"].value() == 3
     with pytest.raises(ProtocolError, match=r"parley\(\) was called after shutdown"):
         world.parley()
 

@@ -11,7 +11,7 @@ import pytest
 
 from tests.training.examples import CLASSIFIER, RANKER, quietly_train
 from thincdialog.agents.repeat_label import RepeatLabelAgent
-from thincdialog.api import DialogError, Experiment, Message, load
+from thincdialog.api import ConfigError, DialogError, Experiment, Message, load
 from thincdialog.config import build_block
 from thincdialog.messages import PARTNER, SELF
 from thincdialog.runners.alone import one_step
@@ -149,6 +149,11 @@ def folder(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp(request.param)
     quietly_train(CONFIGS[request.param], output=folder, training__max_steps=3)
     return folder / "model-best"
+
+
+def test_loading_refuses_settings_without_effect(folder):
+    with pytest.raises(ConfigError, match="--training.max_stepz  'training.max_stepz' has no eff"):
+        load(folder, overrides={"training.max_stepz": 3})
 
 
 @pytest.mark.parametrize("how", COPIES)

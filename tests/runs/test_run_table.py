@@ -54,6 +54,7 @@ def test_results_of_finished_and_unfinished_runs(runs):
     cut = table["cut"]
     assert (cut.state, cut.step, cut.test, cut.n_parameters) == ("not finished", 0, None, None)
     assert cut.score is not None
+    assert results(str(folder)) == results(folder) == found
 
 
 def test_results_settings_that_differ(runs):

@@ -79,9 +79,7 @@ def read_config(config: ConfigLike, overrides: Overrides = None) -> GivenConfig:
         given = _from_source(_read_text(config))
     given.written = deepcopy(given.data)
     _add_section_defaults(given.data)
-    # The function that builds a block is set before its arguments.
-    for name, value in sorted((overrides or {}).items(), key=lambda item: ".@" not in item[0]):
-        _apply_override(given, name, value)
+    _apply_overrides(given, overrides or {})
     return given
 
 
@@ -191,8 +189,15 @@ def _merge(data: Dict[str, Any], defaults: Dict[str, Any], path: KeyPath) -> Non
             _merge(data[key], value, (*path, key))
 
 
+def _apply_overrides(given: GivenConfig, overrides: Mapping[str, Any]) -> None:
+    # The function that builds a block is set before its arguments.
+    for name, value in sorted(overrides.items(), key=lambda item: ".@" not in item[0]):
+        _apply_override(given, name, value)
+
+
 def _apply_override(given: GivenConfig, name: str, value: Any) -> None:
-    """Set a section or key to the value of an override, or add a problem if that is impossible."""
+    """Set a key to the value of an override, or add a problem if that is impossible. The dict of a
+    section without a function sets each of its keys."""
     path, where = name.split("."), f"--{name}"
     parsed = read_override(value)
     if path[0] == "paths" and isinstance(value, str) and isinstance(parsed, (int, float)):
@@ -210,6 +215,9 @@ def _apply_override(given: GivenConfig, name: str, value: Any) -> None:
             given.problems.append(_no_section(name, path[:end], node, where))
             return
         node = inner
+    if len(path) < 2 and isinstance(parsed, dict) and not is_block(parsed):
+        _apply_overrides(given, {f"{name}.{key}": inner for key, inner in parsed.items()})
+        return
     if len(path) < 2 and not isinstance(parsed, dict):
         names = [each for each in dotted_names(given.data) if f".{each}".endswith(f".{name}")]
         hint = "name its section too, as in training.max_steps"

@@ -165,6 +165,13 @@ def _read_and_check(
     checker = Checker(given, data)
     checker.check_all(only)
     problems = [*given.problems, *checker.problems]
+    # Paths may be part of a checked setting, and ``predict`` reads its input as the tasks do.
+    used = (*only, "paths", "tasks")
+    for name in given.overrides if only else ():
+        if name.split(".")[0] not in used:
+            text = f"'{name}' has no effect on a saved model that answers"
+            hint = f"set only {', '.join(f'[{each}]' for each in used)}"
+            problems.append(Problem(f"--{name}", text, hint))
     if not problems and not only:
         problems = add_collate(given, complete, data)
     if problems or build:

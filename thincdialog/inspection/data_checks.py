@@ -140,7 +140,7 @@ def _of_words(part: SplitReport) -> Iterator[Finding]:
     if share > MAX_UNKNOWN:
         words = ", ".join(word for word, _ in part.unknown_words[:5])
         text = f"{_percent(share)} of the words are unknown: {words}"
-        hint = "keep more words ([tokenizer]), use subwords, or check where the texts come from"
+        hint = "check where the texts come from; a tokenizer with a vocabulary can keep more words"
         yield "unknown words", text, hint
     for name, share in part.truncated.items():
         if share > MAX_TRUNCATED:

@@ -102,10 +102,16 @@ def _report(experiment: Experiment, splits: Optional[Sequence[str]], stream: Tex
     run_checks(report)
     if "train" in wanted:
         experiment.choose(experiment.training_split())
-        if reading.has_classes:
+        if reading.has_classes and all(map(_is_short_text, reports)):
             report.regime = regime(reports)
         report.paddings, report.pads = find_paddings(experiment, reading), any(agent.padded)
     return report
+
+
+def _is_short_text(part: SplitReport) -> bool:
+    """Return whether examples are single texts, as the examples of ``regime`` are, and not images
+    or the turns of a conversation."""
+    return "text words" in part.lengths and part.lengths["turns"].longest == 1
 
 
 def regime(reports: Sequence[SplitReport]) -> str:

@@ -210,6 +210,7 @@ class HogwildWorld(World):
         """Join the threads after their current parleys, and shut down their worlds."""
         super().shutdown()
         self._crew.end()
+        self._n_under_way = 0
         for worker in self._workers:
             worker.world.shutdown()
 

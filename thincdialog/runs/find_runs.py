@@ -33,14 +33,14 @@ class Run(NamedTuple):
 def find_runs(paths: Sequence[Union[str, Path]]) -> List[Run]:
     """Find the runs in some folders.
 
-    paths (Sequence[Union[str, Path]]): Output folders of runs, folders that contain such folders,
+    paths (Union[str, Path, Sequence]): Output folders of runs, folders that contain such folders,
         or files of rows from the JSONL logger (which may hold several runs). If there are several
         paths (``output/*``), files of other kinds are skipped.
     RETURNS (List[Run]): The runs in the order of the paths, each only once.
     RAISES (DataError): If a path has no run.
     """
     known: Dict[Path, Path] = {}
-    for path in map(Path, paths):
+    for path in map(Path, [paths] if isinstance(paths, (str, Path)) else paths):
         try:
             for run in _runs_in(path):
                 known.setdefault(real_path(run), run)
