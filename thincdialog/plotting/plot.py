@@ -3,14 +3,14 @@
 from pathlib import Path
 from typing import Optional, Sequence, Union
 
-from ..runs.find_runs import find_runs
+from ..runs.find_runs import Runs, find_runs
 from .curves import make_panels
 from .figure import draw_figure
 from .terminal import draw_terminal
 
 
 def plot(
-    runs: Sequence[Union[str, Path]],
+    runs: Runs,
     *,
     metrics: Optional[Sequence[str]] = None,
     against: str = "step",
@@ -21,8 +21,7 @@ def plot(
 ) -> str:
     """Plot the loss and the score of training runs, finished or not.
 
-    runs (Sequence[Union[str, Path]]): Output folders of runs, folders that contain such folders, or
-        files of rows.
+    runs (Runs): Output folders of runs, folders that contain such folders, or files of rows.
     metrics (Optional[Sequence[str]]): Metrics to show: "loss", a score such as "hits@1", or another
         key of a row such as "learn_rate"; None for the loss and the score.
     against (str): Key of the x axis: "step", "epoch", "examples" or "seconds".

@@ -17,6 +17,11 @@ _NUMBERS = ("step", "epoch", "examples", "seconds", "score")
 _KINDS = {"score_name": str, "scores": dict}
 
 
+# One path, or several: output folders of runs, folders that contain such folders, or files of rows
+# from the JSONL logger (which may hold several runs).
+Runs = Union[str, Path, Sequence[Union[str, Path]]]
+
+
 class Run(NamedTuple):
     """Describe a training run.
 
@@ -30,12 +35,10 @@ class Run(NamedTuple):
     rows: List[Dict[str, Any]]
 
 
-def find_runs(paths: Sequence[Union[str, Path]]) -> List[Run]:
+def find_runs(paths: Runs) -> List[Run]:
     """Find the runs in some folders.
 
-    paths (Union[str, Path, Sequence]): Output folders of runs, folders that contain such folders,
-        or files of rows from the JSONL logger (which may hold several runs). If there are several
-        paths (``output/*``), files of other kinds are skipped.
+    paths (Runs): If there are several paths (``output/*``), files of other kinds are skipped.
     RETURNS (List[Run]): The runs in the order of the paths, each only once.
     RAISES (DataError): If a path has no run.
     """
@@ -59,10 +62,10 @@ def find_runs(paths: Sequence[Union[str, Path]]) -> List[Run]:
     return runs
 
 
-def lost_rows(paths: Sequence[Union[str, Path]]) -> List[str]:
+def lost_rows(paths: Runs) -> List[str]:
     """Return a line for each run that has unreadable rows, with their number.
 
-    paths (Sequence[Union[str, Path]]): As for ``find_runs``.
+    paths (Runs): As for ``find_runs``.
     """
     files = [run.path / LOG if run.path.is_dir() else run.path for run in find_runs(paths)]
     counts = {path: count_lost(path) for path in files if path.is_file()}

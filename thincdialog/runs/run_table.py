@@ -4,7 +4,7 @@ import json
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, List, Optional, Tuple
 
 from ..config.diff import PLACES
 from ..config.given import read_config
@@ -15,7 +15,7 @@ from ..errors import DataError, ModelError
 from ..files.plain_file import open_plain
 from ..files.saved_model import read_meta
 from ..metrics import higher_is_better
-from .find_runs import Run, find_runs
+from .find_runs import Run, Runs, find_runs
 from .run_log import is_running
 from .scores_file import read_scores
 
@@ -88,11 +88,10 @@ def plain_text(raw: str) -> str:
     return " ".join((value if isinstance(value, str) else raw).split())
 
 
-def results(runs: Sequence[Union[str, Path]]) -> List[RunResult]:
+def results(runs: Runs) -> List[RunResult]:
     """Return the results of training runs, the best first.
 
-    runs (Sequence[Union[str, Path]]): Output folders of runs, folders that contain such folders, or
-        files of rows.
+    runs (Runs): Output folders of runs, folders that contain such folders, or files of rows.
     RETURNS (List[RunResult]): Results sorted by metric, then by score; runs without a score are
         last.
     RAISES (DataError): If a path has no run.
