@@ -36,8 +36,8 @@ class SyncRunner(RayRunner):
         self.kept: List[str] = list(self.arrays())
         self._saved: Any = self.snapshot()
         if self.n_microbatches < self.num_workers:
-            text = f"a step has {self.n_microbatches} microbatches for {self.num_workers} workers"
-            self.note(f"[runner] {text}, so some have nothing to do. Raise microbatches.")
+            counts = f"{self.num_workers} workers, but microbatches = {self.n_microbatches}"
+            self.note(f"[runner] {counts}, so some have nothing to do. Raise microbatches.")
         if self.workers is None:
             self.worker = SyncWorker(self.experiment, teacher)
             self._connect()
