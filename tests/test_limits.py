@@ -16,7 +16,7 @@ UNITS = {"MiB": 1 << 20, "GiB": 1 << 30}
 ROOMS = ("formats", "examples", "data", "files", "runs", "runners", "config", "teachers", "loader")
 LIMIT = re.compile(r"^(_?(?:MAX|MOST|LONGEST)(?:_[A-Z]+)*(?:, [A-Z_]+)*) = ", re.MULTILINE)
 # These do not limit input: the length of names compared in an error, and the steps requested ahead.
-OTHERS = {"config.values.MAX_COMPARED", "runners.cluster.pace.MOST"}
+OTHERS = {"config.values.MAX_COMPARED", "runners.cluster.pace.MAX_STEPS"}
 
 
 def value_of(place):

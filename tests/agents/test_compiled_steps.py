@@ -224,7 +224,7 @@ def test_compiled_steps_resume_bit_for_bit(kind, config, tmp_path):
 @pytest.mark.parametrize("kind", ["FastText"])
 def test_compiled_steps_work_in_debug_overfit_and_dry_run(kind, config):
     found = debug_overfit(config, steps=100)
-    assert found.losses[0] > 2.0 and found.is_learnt  # At first, three logistic losses.
+    assert found.losses[0] > 2.0 and found.is_memorised  # At first, three logistic losses.
     assert found.without_gradient == found.unchanged == []
     dry = dry_run(config, overrides={"agent.negatives": 0})
     assert dry.loss == pytest.approx(np.log(4), rel=1e-3)

@@ -13,7 +13,7 @@ def test_debug_overfit_verdict_and_exit_code(run_small, tmp_path):
     assert out.splitlines()[3].endswith("100.0%")
     code, out, _ = run_small(f"{RUN} 0.02 --json")
     found = json.loads(out)
-    assert code == 0 and found["is_learnt"] is True and found["examples"] == 16
+    assert code == 0 and found["is_memorised"] is True and found["examples"] == 16
     assert len(found["losses"]) == found["steps"] + 1
     code, out, err = run_small(f"{RUN} 1e-9 --steps 3")
     assert code == 1

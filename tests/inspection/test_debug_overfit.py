@@ -39,7 +39,7 @@ def overfit(config=RANKER, steps=200, **overrides):
 @pytest.mark.parametrize("candidates", ["batch", "batch_all", "inline", "fixed"])
 def test_overfit_learns_a_batch_against_any_candidates(candidates):
     found = overfit(agent__candidates=candidates)
-    assert found.is_learnt and found.examples == 16 and found.labels > 5
+    assert found.is_memorised and found.examples == 16 and found.labels > 5
     assert found.first_score < 0.5 and found.last_score >= 0.95
     assert found.losses[-1] < 0.1 * found.losses[0]
     assert found.without_gradient == [] and found.hints == []
@@ -52,12 +52,12 @@ def test_overfit_reaches_the_best_score_if_repeats_are_blocked():
     )
     found = overfit(config, tasks__it__labels=labels, agent__candidates="batch",
                     agent__block_repeats=True)  # fmt: skip
-    assert found.is_learnt and found.last_score == 1.0 and found.labels > 5
+    assert found.is_memorised and found.last_score == 1.0 and found.labels > 5
 
 
 def test_overfit_learns_a_batch_of_classes_and_stops_when_nothing_is_left():
     found = overfit(INTENT, training__optimizer__learn_rate=0.5, steps=500)
-    assert found.is_learnt and found.last_score == 1.0 and found.examples == 24
+    assert found.is_memorised and found.last_score == 1.0 and found.examples == 24
     assert found.losses[-1] < 1e-4 and found.steps < 500
     assert len(found.losses) == found.steps + 1
     # Dropout is off: without half of its only word, a text has none.
@@ -69,7 +69,7 @@ def test_overfit_compares_sets_of_labels(threshold, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write_topics(tmp_path)
     found = overfit(MULTI_LABEL, agent__threshold=threshold)
-    assert found.is_learnt and found.last_score == 1.0 and found.labels > 4
+    assert found.is_memorised and found.last_score == 1.0 and found.labels > 4
     assert found.without_gradient == [] and found.hints == []
 
 
@@ -79,18 +79,18 @@ def test_overfit_is_deterministic():
 
 def test_overfit_says_that_the_learning_rate_is_too_low_zero_or_too_high():
     found = overfit(training__optimizer__learn_rate=1e-9)
-    assert not found.is_learnt and found.last_score < 0.5
+    assert not found.is_memorised and found.last_score < 0.5
     assert "find-lr" in found.hints[-1] and "1e-09" in found.hints[-1]
     found = overfit(training__optimizer__learn_rate=0.0)
-    assert not found.is_learnt and found.hints == ["The learning rate is 0."]
+    assert not found.is_memorised and found.hints == ["The learning rate is 0."]
     assert len(found.unchanged) > 3 and len(set(found.losses)) == 1
     found = overfit(training__optimizer__learn_rate=1e30)
-    assert not found.is_learnt and len(found.hints) == 1 and "not finite" in found.hints[0]
+    assert not found.is_memorised and len(found.hints) == 1 and "not finite" in found.hints[0]
 
 
 def test_overfit_too_few_steps_says_that_the_loss_still_falls():
     found = overfit(steps=5, training__optimizer__learn_rate=0.002)
-    assert not found.is_learnt and "is still falling: give more --steps" in found.hints[-1]
+    assert not found.is_memorised and "is still falling: give more --steps" in found.hints[-1]
 
 
 @registry.layers("test_overfit.Blocked.v1")
@@ -112,7 +112,7 @@ def test_overfit_names_the_layers_that_get_no_gradient():
     found = overfit(text, steps=20)
     assert found.without_gradient == ["E of bag_embed", "W of linear", "b of linear"]
     assert "No gradient reaches E of bag_embed, W of linear, b of linear." in found.hints[0]
-    assert not found.is_learnt
+    assert not found.is_memorised
 
 
 def test_overfit_knows_the_best_possible_score_if_contexts_repeat():
@@ -120,12 +120,12 @@ def test_overfit_knows_the_best_possible_score_if_contexts_repeat():
     found = debug_overfit(INTENT, overrides=overrides, stderr=io.StringIO())
     # Words 0 to 12 are one text, with 7 times x and 6 times y.
     assert found.best_possible == pytest.approx(18 / 24)
-    assert found.last_score == pytest.approx(18 / 24) and found.is_learnt
+    assert found.last_score == pytest.approx(18 / 24) and found.is_memorised
 
 
 def test_overfit_one_label_is_nothing_to_learn():
     found = overfit(agent__candidates="batch", world__batcher__size=1)
-    assert not found.is_learnt and "nothing to learn" in found.hints[0]
+    assert not found.is_memorised and "nothing to learn" in found.hints[0]
 
 
 def test_overfit_refuses_impossible_settings():

@@ -96,7 +96,7 @@ def test_poly_encoder_ranks_a_list_as_it_ranks_among_all(tmp_path, monkeypatch):
         assert among_all["text"] == row["labels"][0]
         given = {"label_candidates": list(ANSWERS.values())}
         with monkeypatch.context() as patch:
-            patch.setattr("thincdialog.agents.ranker.AT_ONCE", 2)  # In several blocks.
+            patch.setattr("thincdialog.agents.ranker.N_AT_ONCE", 2)  # In several blocks.
             in_blocks = reply(loaded, row["text"])
         for other in (reply(agent, row["text"], **given), in_blocks):
             assert other["text_candidates"] == among_all["text_candidates"]

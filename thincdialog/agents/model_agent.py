@@ -52,7 +52,7 @@ from ..models.parameters import FlatParameters
 from ..models.replica import replicate
 from ..models.vocabulary_size import set_vocabulary
 from ..models.weights_file import read_weights, restore_dimensions, write_weights
-from ..ops.device_memory import is_out_of_memory, no_room
+from ..ops.device_memory import gpu_memory_error, is_out_of_memory
 from ..ops.devices import on_own_device, upload
 from ..ops.dialog_ops import exact_products
 from ..ops.later import Later, Number
@@ -418,7 +418,7 @@ class ModelAgent(ConversationAgent, Learner):
         if is_training:
             remedy = f"[world.batcher] (training.accumulate_gradient adds batches up), or {size}"
         many = f"a batch of {len(ids):,} examples of up to {longest:,} tokens"
-        return no_room(f"{many} ({shown}). Set a smaller {remedy}.")
+        return gpu_memory_error(f"{many} ({shown}). Set a smaller {remedy}.")
 
     def read(self, batch: Batch) -> Optional[Inputs]:
         """Return the model's input for a batch to train on, in which all examples have ``labels``;
@@ -571,7 +571,7 @@ class ModelAgent(ConversationAgent, Learner):
                 text = f"the gradients of several batches, of {self.n_weights:,} weights each. "
                 text += "Set a smaller training.accumulate_gradient (1 needs no sums), "
             text += "a smaller width or vocabulary, or an optimizer with less state"
-            raise no_room(f"{text} (thincdialog.SparseSGD.v1).") from error
+            raise gpu_memory_error(f"{text} (thincdialog.SparseSGD.v1).") from error
 
     @on_own_device
     def _not_finite_error(

@@ -46,7 +46,7 @@ from .ranking import best_of, best_places
 from .repeats import kept_setting, shall_block
 
 # Number of candidates to score at once, whose vectors fit into the cache of a CPU core.
-AT_ONCE = 1024
+N_AT_ONCE = 1024
 Candidates = Literal["batch", "batch_all", "inline", "fixed", "vocab"]
 
 
@@ -408,7 +408,7 @@ class RankerAgent(ModelAgent):
             return all_products(contexts, candidates)
         with exact_products(ops):
             if scorer is not None:
-                some = 8192 if ops.device_type == "gpu" else AT_ONCE
+                some = 8192 if ops.device_type == "gpu" else N_AT_ONCE
                 starts = range(0, len(candidates), some)
                 found = [scorer.predict((contexts, candidates[at : at + some])) for at in starts]
                 return ops.to_numpy(ops.xp.concatenate(found, axis=1))

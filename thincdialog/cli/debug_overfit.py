@@ -25,13 +25,13 @@ def run(arguments: argparse.Namespace) -> int:
 
     found = debug_overfit(arguments.config, **common(arguments, "steps"))
     if arguments.json:
-        print_json({"is_learnt": found.is_learnt, **vars(found)})
+        print_json({"is_memorised": found.is_memorised, **vars(found)})
     else:
         losses = [f"{loss:.4f}" for loss in found.losses] or ["-"]
         before = ["before", losses[0], f"{found.first_score:.1%}"]
         after = [f"after step {found.steps}", losses[-1], f"{found.last_score:.1%}"]
         print(table([["", "loss", "right replies"], before, after]))
-    if found.is_learnt:
+    if found.is_memorised:
         messages.good(f"The model has memorised the batch of {found.examples} examples")
     else:
         best = ""
@@ -40,4 +40,4 @@ def run(arguments: argparse.Namespace) -> int:
         messages.fail(f"The model has not memorised the batch of {found.examples} examples{best}")
     for hint in found.hints:
         messages.warn(hint)
-    return 0 if found.is_learnt else 1
+    return 0 if found.is_memorised else 1

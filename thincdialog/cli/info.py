@@ -22,13 +22,13 @@ ARGUMENTS = [
 
 def run(arguments: argparse.Namespace) -> None:
     """Show versions, or the facts of a saved model."""
-    from ..files.saved_model import look_again, model_folder, read_meta
+    from ..files.saved_model import model_folder, read_consistently, read_meta
     from ..loggers.values import leaves
 
     model = arguments.model
     facts = _of_installation()
     if model:
-        facts = look_again(model, lambda: read_meta(model_folder(model)))
+        facts = read_consistently(model, lambda: read_meta(model_folder(model)))
     # Checksums are for programs, so only --json has them.
     shown = leaves({name: value for name, value in facts.items() if name != "files"})
     rows = [[name, number_of(name, x) if isinstance(x, float) else str(x)] for name, x in shown]

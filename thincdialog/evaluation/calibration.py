@@ -17,7 +17,7 @@ from .evaluate_agent import evaluate_agent
 from .predictions import Prediction, Recorder
 
 # Smallest number of dev examples to fit a temperature on, and largest number that is used.
-LEAST, MOST = 50, 50_000
+MIN_EXAMPLES, MAX_EXAMPLES = 50, 50_000
 # Smallest probability, so that its logarithm is finite.
 FLOOR = 1e-30
 HIGHEST = 100.0
@@ -96,9 +96,9 @@ def calibrate(experiment: Experiment) -> str:
     rows = _answers(experiment)
     P, right = in_scope(rows, agent.reject_class)
     n_classes = len(set(right.tolist()))
-    if len(right) < LEAST or n_classes < 2:
-        text = f"examples in scope: {len(right)} ({LEAST} are needed), classes: {n_classes} (2 are "
-        text += "needed): probabilities are not calibrated, and may be far from the truth"
+    if len(right) < MIN_EXAMPLES or n_classes < 2:
+        text = f"examples in scope: {len(right)} ({MIN_EXAMPLES} are needed), classes: {n_classes} "
+        text += "(2 are needed): probabilities are not calibrated, and may be far from the truth"
         if agent.rejects_below is None:
             agent.rejects_below = 0.0
             text += ", and no threshold is chosen: every text gets a class. Give more dev data, or "
@@ -124,7 +124,7 @@ def calibrate(experiment: Experiment) -> str:
 
 def _answers(experiment: Experiment) -> List[Prediction]:
     """Let the agent answer the dev data, or a sample of it if there is much."""
-    most = min(experiment.evaluation["max_examples"] or MOST, MOST)
+    most = min(experiment.evaluation["max_examples"] or MAX_EXAMPLES, MAX_EXAMPLES)
     dev = experiment.evaluation_split("dev", with_metrics=False, max_examples=most)
     recorder = Recorder()
     evaluate_agent(experiment.agent, dev, experiment.make_evaluation_world, recorder)

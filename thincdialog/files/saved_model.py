@@ -103,19 +103,19 @@ def find_changes(folder: Path, meta: Mapping[str, Any], but: str = "") -> str:
         return f"{META} has no checksums where they should be"
 
 
-def look_again(path: Union[str, Path], look: Callable[[], T]) -> T:
+def read_consistently(path: Union[str, Path], read: Callable[[], T]) -> T:
     """Read a model's folder consistently, even if another process, such as a training run, replaces
     the model at the same time: all files are of one model.
 
     path (Union[str, Path]): Folder of the model, or of a run whose best model is read.
-    look (Callable): Reads the model; called again if the model was replaced.
-    RETURNS (T): Result of ``look``.
-    RAISES (ModelError): As ``look``.
+    read (Callable): Reads the model; called again if the model was replaced.
+    RETURNS (T): Result of ``read``.
+    RAISES (ModelError): As ``read``.
     """
     for _ in range(N_LOOKS - 1):
         before = which_model(Path(path))
         try:
-            found = look()
+            found = read()
         except (DialogError, LookupError, OSError):
             # While a model is replaced, its folder may be missing. Any other error is raised.
             if any(before) and before == which_model(Path(path)):
@@ -124,7 +124,7 @@ def look_again(path: Union[str, Path], look: Callable[[], T]) -> T:
             if before == which_model(Path(path)):
                 return found
         time.sleep(LOOK_SECONDS)
-    return look()
+    return read()
 
 
 def which_model(path: Path) -> Tuple[Optional[Tuple[int, ...]], ...]:

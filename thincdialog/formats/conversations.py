@@ -25,7 +25,7 @@ class Conversation(NamedTuple):
     system (Sequence[str]): System messages before the first turn.
     turns (Sequence[Any]): Each turn in `said` as it is in the file: an object of JSON lines, or
         the location of a value.
-    unlearnt (Sequence[int]): Indexes in `said` of turns that are context only, never labels.
+    context_only (Sequence[int]): Indexes in `said` of turns that are context only, never labels.
     fields (Dict[str, Any]): The whole object of the conversation, if it is in JSON lines.
     """
 
@@ -34,7 +34,7 @@ class Conversation(NamedTuple):
     background: Sequence[str] = ()
     system: Sequence[str] = ()
     turns: Sequence[Any] = ()
-    unlearnt: Sequence[int] = ()
+    context_only: Sequence[int] = ()
     fields: Dict[str, Any] = {}
 
 
@@ -159,11 +159,11 @@ def spoken_episodes(
     checked = at.try_each(
         partial(_checked, label_speaker=label_speaker, path=path, at=at), conversations
     )
-    for name, said, background, system, _, unlearnt, _ in checked:
+    for name, said, background, system, _, context_only, _ in checked:
         if len(speakers) < 100:
             speakers.update(dict.fromkeys(map(SPEAKER, said)))
         is_left_out = True
-        for episode, left_out in _episodes(said, label_speaker, name, at, unlearnt):
+        for episode, left_out in _episodes(said, label_speaker, name, at, context_only):
             if background:
                 episode[0]["text"] = "\n".join([*background, episode[0]["text"]])
             for message in episode if system and system_turns != "drop" else ():
@@ -223,7 +223,7 @@ def _parts_to_learn(episode: Episode, left_out: Set[int]) -> Iterator[Episode]:
 
 
 def _episodes(
-    said: List[Said], label_speaker: str, name: str, at: Bookmark, unlearnt: Sequence[int]
+    said: List[Said], label_speaker: str, name: str, at: Bookmark, context_only: Sequence[int]
 ) -> Iterator[Tuple[Episode, Set[int]]]:
     """Yield each episode, with the numbers of its messages whose labels have weight 0."""
     is_name = label_speaker not in SIDES
@@ -233,7 +233,7 @@ def _episodes(
             return
         said = [("label" if who == label_speaker else "", text) for who, text in said]
     sides = joined(said)
-    by_side = enumerate(groupby(said, SPEAKER)) if unlearnt else ()
+    by_side = enumerate(groupby(said, SPEAKER)) if context_only else ()
     side_of = [side for side, (_, some) in by_side for _ in some]
     texts = [text for _, text in sides]
     if label_speaker == "both":  # Every turn is a label once.
@@ -247,7 +247,7 @@ def _episodes(
                 Message(id=f"{name}/{turn}", text=text, labels=[label])
                 for turn, (text, label) in enumerate(zip(texts[::2], texts[1::2]))
             ]
-            places = [side_of[number] + len(texts) - len(sides) for number in unlearnt]
+            places = [side_of[number] + len(texts) - len(sides) for number in context_only]
             yield episode, {place // 2 for place in places if place % 2}
         elif texts and tolerance().unlabelled:
             yield [Message(id=f"{name}/0", text=texts[0])], set()

@@ -254,7 +254,7 @@ def _as_object(one: Conversation, drop: Sequence[str], at: Bookmark) -> Dict[str
             problem = f"turn {len(turns) + 1}: the field 'speaker' has another meaning"
             raise at.error(f"{problem} in 'conversations'; rename it, or --drop speaker")
         turns.append({"speaker": speaker, "text": text, **{name: turn[name] for name in names}})
-    at.leave_out("weights of 0", len(one.unlearnt))
+    at.leave_out("weights of 0", len(one.context_only))
     if one.background and turns:
         turns[0]["text"] = "\n".join([*one.background, turns[0]["text"]])
     system = {"system": "\n".join(one.system)} if one.system else {}

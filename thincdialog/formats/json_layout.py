@@ -257,7 +257,7 @@ def conversation_of(part: Part, layout: CorpusLayout, at: Bookmark) -> Conversat
     said: List[Said] = []
     spoken: List[Located] = []
     system: List[str] = []
-    unlearnt: List[int] = []
+    context_only: List[int] = []
     for turn in part.places:
         if layout.turns and not _is_wanted(turn, layout):
             continue
@@ -272,7 +272,7 @@ def conversation_of(part: Part, layout: CorpusLayout, at: Bookmark) -> Conversat
         speaker = _speaker(turn, layout) if layout.speaker else str(len(said) % 2 + 1)
         if speaker not in (layout.background_speakers or ()):
             if layout.weight and turn.get(layout.weight, None) == 0:
-                unlearnt.append(len(said))
+                context_only.append(len(said))
             said.append((speaker, text))
             spoken.append(turn)
         elif said:
@@ -280,7 +280,7 @@ def conversation_of(part: Part, layout: CorpusLayout, at: Bookmark) -> Conversat
         elif text:
             system.append(text)
     background = _background(part.rows[0], layout)
-    return Conversation(part.name, said, background, system, spoken, unlearnt)
+    return Conversation(part.name, said, background, system, spoken, context_only)
 
 
 def _speaker(turn: Located, layout: CorpusLayout) -> str:

@@ -56,7 +56,7 @@ class Overfit:
     hints: List[str]
 
     @property
-    def is_learnt(self) -> bool:
+    def is_memorised(self) -> bool:
         """Whether the batch was memorised, or nearly; False if it has only one label."""
         return self.labels > 1 and self.last_score >= ENOUGH * self.best_possible
 
@@ -223,7 +223,7 @@ def _hints(found: Overfit, learn_rate: float) -> List[str]:
         ]
     if found.hints:  # A loss that is not finite explains all other symptoms.
         return []
-    if not learn_rate and not found.is_learnt:
+    if not learn_rate and not found.is_memorised:
         return ["The learning rate is 0."]
     hints = []
     if found.without_gradient:
@@ -231,7 +231,7 @@ def _hints(found: Overfit, learn_rate: float) -> List[str]:
         hints.append(f"No gradient reaches {names}. (Parameters unused in the batch have none.)")
     if found.unchanged:
         hints.append(f"{_first(found.unchanged)} has a gradient but does not change: is it frozen?")
-    if found.is_learnt:
+    if found.is_memorised:
         return hints
     first, last = found.losses[0], found.losses[-1]
     rate = f"learn_rate (now {learn_rate:g})"

@@ -25,7 +25,7 @@ CLEARLY = 6.0
 LOST = 0.1
 ABOVE_LOWEST = 0.25
 # Fraction of the loss's fall that counts as most of it.
-MOST = 0.7
+MOST_OF_FALL = 0.7
 # The suggestion is lower than the rate at which the loss turns upwards by at least this factor.
 BELOW_TURN = 10.0
 
@@ -157,7 +157,7 @@ def judge(rates: List[float], losses: List[float], diverged: bool, steps: int) -
     fell = float(smoothed[: max(RECENT, len(losses) // 10)].mean() - smoothed[lowest])
     # Suggest a rate at which most of the fall is over. (The rate with the steepest slope depends on
     # noise.)
-    is_above = smoothed[: lowest + 1] >= smoothed[lowest] + (1 - MOST) * fell
+    is_above = smoothed[: lowest + 1] >= smoothed[lowest] + (1 - MOST_OF_FALL) * fell
     # If the curve rises from the beginning, no value is above.
     before_fall = np.flatnonzero(is_above)
     fallen = rates[int(before_fall[-1])] if len(before_fall) else rates[0]

@@ -31,7 +31,7 @@ def is_out_of_memory(error: BaseException) -> bool:
     return is_of_cupy and any(each in str(error) for each in _NO_ROOM)
 
 
-def no_room(text: str) -> DeviceMemoryError:
+def gpu_memory_error(text: str) -> DeviceMemoryError:
     """Return the error for something that does not fit into the GPU's memory.
 
     text (str): The thing that does not fit, and advice for the user.

@@ -6,7 +6,7 @@ import numpy as np
 from thinc.types import Floats2d
 
 # The number of vectors multiplied at a time, to keep few double-precision products in memory.
-AT_ONCE = 16
+N_VECTORS = 16
 
 
 def on_grid(vectors: Floats2d) -> Floats2d:
@@ -34,7 +34,7 @@ def all_products(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     RETURNS (np.ndarray): Shape (n_left, n_right), float32.
     """
     products = np.empty((len(left), len(right)), dtype="f")
-    for start in range(0, len(left), AT_ONCE):
-        some = slice(start, start + AT_ONCE)
+    for start in range(0, len(left), N_VECTORS):
+        some = slice(start, start + N_VECTORS)
         products[some] = left[some] @ right.T
     return products

@@ -14,7 +14,7 @@ def scored_schedules(optimizer: Any) -> Dict[str, Any]:
     return {name: schedule for name, schedule in schedules.items() if hasattr(schedule, "see")}
 
 
-def tell_schedules(optimizer: Any, is_best: bool) -> None:
+def report_to_schedules(optimizer: Any, is_best: bool) -> None:
     """Report an evaluation to the schedules, which changes the rate from the next step on.
 
     is_best (bool): Whether the evaluation was better than all earlier ones.

@@ -37,7 +37,7 @@ from .worker_process import worker_processes
 # How long ``take`` waits for steps before the training loop checks the time again.
 TAKE_SECONDS = 0.1
 # Largest number of workers. More are a mistake: they would take hours to start.
-MOST = 1024
+MAX_WORKERS = 1024
 # Number of a parameter of glibc's ``mallopt``.
 M_ARENA_MAX = -8
 
@@ -55,9 +55,9 @@ def build_hogwild(workers: int = 2, executor: Literal["thread", "process"] = "th
         parallel; each process loads the data.
     RAISES (ConfigError): If workers is out of range.
     """
-    if not 1 <= workers <= MOST:
+    if not 1 <= workers <= MAX_WORKERS:
         text = f"'workers' of thincdialog.Hogwild.v1 is {workers}"
-        raise ConfigError([Problem("", text, f"give 1 to {MOST:,}")])
+        raise ConfigError([Problem("", text, f"give 1 to {MAX_WORKERS:,}")])
     return Alone() if workers == 1 else Hogwild(workers, executor)
 
 

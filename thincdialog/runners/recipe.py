@@ -160,11 +160,11 @@ def _training_data(experiment: Experiment, recipe: Recipe, node: str) -> Teacher
             raise
         text = f"node {node}: {error}. Every node must have the data under the same path"
         raise DialogError(text) from None
-    see_same_data(teacher, here, recipe.data or {}, "training", node, recipe.advice)
+    check_same_data(teacher, here, recipe.data or {}, "training", node, recipe.advice)
     return teacher
 
 
-def see_same_data(
+def check_same_data(
     teacher: Teacher,
     here: Mapping[str, str],
     there: Mapping[str, str],

@@ -11,7 +11,7 @@ from ..files.saved_model import BEST, CONFIG, LAST
 from ..files.whole_file import writing
 from ..loggers.values import ID_FILES
 from .checkpoints import Checkpoints
-from .run_log import CANNOT, ELSEWHERE, LOG, RUNNING, is_running
+from .run_log import CANNOT_BE, LOG, OTHER_FOLDER, RUNNING, is_running
 from .scores_file import SCORES
 
 
@@ -28,7 +28,7 @@ def check_output(folder: Optional[Path], force: bool, resume: bool = False) -> N
         if resume:
             raise OutputError("--resume continues a run: give its folder with --output.")
         return
-    with writing(folder, ELSEWHERE, CANNOT):
+    with writing(folder, OTHER_FOLDER, CANNOT_BE):
         check_contents(folder, force, resume)
         folder.mkdir(parents=True, exist_ok=True)
         with TemporaryFile(dir=folder):

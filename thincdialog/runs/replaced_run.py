@@ -19,7 +19,7 @@ from ..files.saved_model import BEST, CONFIG, LAST
 from ..files.whole_file import sync, writing
 from ..loggers.values import ID_FILES
 from .checkpoints import Checkpoints
-from .run_log import CANNOT, ELSEWHERE, LOG
+from .run_log import CANNOT_BE, LOG, OTHER_FOLDER
 from .scores_file import SCORES
 
 WRITTEN_WHOLE = (BEST, LAST, CONFIG, SCORES)
@@ -33,7 +33,7 @@ def move_away(folder: Path) -> None:
     RAISES (OutputError): If the folder cannot be written.
     """
     parts, moving = _parts(folder), folder / MOVING
-    with writing(folder, ELSEWHERE, CANNOT):
+    with writing(folder, OTHER_FOLDER, CANNOT_BE):
         if not any(path.is_dir() for path in parts):
             for path in parts:
                 path.unlink()
@@ -57,7 +57,7 @@ def move_back(folder: Path) -> bool:
     moving, replaced = folder / MOVING, folder / REPLACED
     if not moving.is_dir() and not replaced.is_dir():
         return False
-    with writing(folder, ELSEWHERE, CANNOT):
+    with writing(folder, OTHER_FOLDER, CANNOT_BE):
         if replaced.is_dir():
             for path in _parts(folder):
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
@@ -80,7 +80,7 @@ def delete_replaced(folder: Path) -> None:
     replaced = folder / REPLACED
     if replaced.is_dir():
         away = temporary_name(replaced)
-        with writing(folder, ELSEWHERE, CANNOT):
+        with writing(folder, OTHER_FOLDER, CANNOT_BE):
             replaced.rename(away)
         shutil.rmtree(away, ignore_errors=True)
 

@@ -15,7 +15,7 @@ from ..loggers.row_file import RowFile, read_rows
 from .scores_file import SCORES
 
 LOG = "log.jsonl"
-ELSEWHERE, CANNOT = "Choose another folder with --output.", "cannot be"
+OTHER_FOLDER, CANNOT_BE = "Choose another folder with --output.", "cannot be"
 RUNNING = (
     "belongs to a training run that is still in progress. Wait until it ends, or choose another "
     "folder with --output."
@@ -32,7 +32,7 @@ class RunLog:
 
     def __init__(self, folder: Path):
         self.folder = folder
-        with writing(folder / LOG, ELSEWHERE, CANNOT):
+        with writing(folder / LOG, OTHER_FOLDER, CANNOT_BE):
             self.rows = RowFile(folder / LOG)
             if not _lock(self.rows):
                 self.rows.file.close()
@@ -45,7 +45,7 @@ class RunLog:
             deleted. None for a new run, which begins with an empty file.
         RAISES (OutputError): If the file cannot be written.
         """
-        with writing(self.folder / LOG, ELSEWHERE, CANNOT):
+        with writing(self.folder / LOG, OTHER_FOLDER, CANNOT_BE):
             self.rows.drop_after(-1 if resume_step is None else resume_step)
             (self.folder / SCORES).unlink(missing_ok=True)  # Those of the run before it resumed.
 

@@ -21,7 +21,7 @@ from ..loader.starting import check_script_is_guarded
 from ..loggers.chain import run_loggers
 from ..loggers.logger import LoggedRun
 from ..teachers import Teacher
-from ..training.beginning import find_beginning
+from ..training.beginning import initial_model_folder
 from ..training.experiment import CodeLike, Experiment, Overrides
 from ..training.interruption import Interrupted, Interruption
 from ..training.loop import TrainingLoop
@@ -89,7 +89,7 @@ def train(
             run = TrainingRun(experiment, folder, stdout or sys.stdout, stderr or sys.stderr)
             run.interruption = interruption
             if not resume:
-                find_beginning(experiment.checked)
+                initial_model_folder(experiment.checked)
             check_output(folder, force, resume)
             try:
                 with run.keeper.keeping(run.note):

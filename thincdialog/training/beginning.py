@@ -9,11 +9,11 @@ from typing import Any, Optional, Tuple
 
 from ..config import CheckedConfig, read_sections
 from ..errors import ConfigError, Problem
-from ..files.saved_model import CONFIG, look_again, model_folder, read_checked_meta
+from ..files.saved_model import CONFIG, model_folder, read_checked_meta, read_consistently
 from ..loggers.values import leaves
 
 
-def find_beginning(checked: CheckedConfig) -> Optional[Path]:
+def initial_model_folder(checked: CheckedConfig) -> Optional[Path]:
     """Return the folder of the saved model that ``init_from`` names, or of the best model of the
     run that it names; None if it is not set.
 
@@ -29,7 +29,7 @@ def find_beginning(checked: CheckedConfig) -> Optional[Path]:
         read_checked_meta(folder)
         return folder, read_sections(folder / CONFIG).get("tokenizer")
 
-    folder, saved = look_again(name, read)
+    folder, saved = read_consistently(name, read)
     own = checked.interpolated.get("tokenizer")
     if saved is not None and own is not None:
         before, now = (dict(leaves(section)) for section in (saved, own))

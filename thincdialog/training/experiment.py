@@ -32,7 +32,7 @@ from ..errors import (
     ProtocolError,
 )
 from ..examples.encoded import Encoding
-from ..files.saved_model import look_again, model_folder, read_meta
+from ..files.saved_model import model_folder, read_consistently, read_meta
 from ..formats.context import BadData, tolerating
 from ..formats.spellings import Place, Spellings, is_null_like
 from ..loader.readers import Readers
@@ -44,12 +44,12 @@ from ..metrics.ranking import RANKED
 from ..models.fitting import saved_shapes
 from ..ops.choice import get_dialog_ops, ops_to_answer, using_ops
 from ..ops.compiled import load_kernels
-from ..ops.device_memory import is_out_of_memory, no_room
+from ..ops.device_memory import gpu_memory_error, is_out_of_memory
 from ..pretrained.frozen import encode_ahead
 from ..protocol import Agent, Learner
 from ..teachers import MultiTask, Teacher, mix_tasks
 from ..worlds import World, WorldFactory
-from .beginning import find_beginning
+from .beginning import initial_model_folder
 from .data_size import chosen_settings, left_to_size
 from .preprocessing import preprocessing_of
 from .reading_bar import reading_bar
@@ -181,7 +181,7 @@ class Experiment:
             experiment.meta = meta
             return experiment
 
-        return look_again(folder, load)
+        return read_consistently(folder, load)
 
     def prefer_classes(self) -> None:
         """Take the spelling of the loaded agent's classes as the right one."""
@@ -211,7 +211,7 @@ class Experiment:
                 # Errors of batches and of steps are explained where they are raised.
                 text = "the arrays of [agent.model] and [training.optimizer]. Set a smaller width "
                 text += "or vocabulary, or use the CPU (--gpu-id -1)."
-                raise no_room(text) from error
+                raise gpu_memory_error(text) from error
             finally:
                 gc.unfreeze()  # ``Split.store`` has frozen data of many examples.
 
@@ -294,7 +294,8 @@ class Experiment:
                 if place is not None and is_built and not is_kept and building != "none":
                     keep(self.tokenizer, place)
             else:
-                head = look_again(name, lambda: self._initialize_from(teacher, known, shapes))
+                initialize = lambda: self._initialize_from(teacher, known, shapes)  # noqa: E731
+                head = read_consistently(name, initialize)
                 check_attributes(self.agent)
         odd = frozenset(filter(is_null_like, self.agent.classes))
         if odd:
@@ -315,7 +316,7 @@ class Experiment:
         RETURNS (str): A line that names the model.
         RAISES (DialogError): If the agent cannot use the model.
         """
-        folder = find_beginning(self.checked)
+        folder = initial_model_folder(self.checked)
         assert folder is not None
         if (folder / "layout.json").exists():  # Custom learners may have none.
             shapes.append(saved_shapes(folder))

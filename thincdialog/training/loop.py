@@ -22,7 +22,7 @@ from ..errors import DataError, ProtocolError, TrainingError
 from ..loggers.logger import Log, Progress
 from ..ops.device_memory import held_bytes
 from ..ops.later import Number
-from ..optimizers.scored_schedules import tell_schedules
+from ..optimizers.scored_schedules import report_to_schedules
 from ..optimizers.state import averages_of
 from ..protocol import Learner, StepReport
 from ..teachers import Teacher
@@ -239,7 +239,7 @@ class TrainingLoop:
                 report = self.runner.evaluate(self.experiment, dev) if dev is not None else {}
             self.evaluated(report)
             is_best = self.selection.see(report, self.position.step)
-            tell_schedules(self.experiment.optimizer, is_best)
+            report_to_schedules(self.experiment.optimizer, is_best)
             self.keeper.evaluated(self.position, report, is_best)
         self.clock.leave_out(time.perf_counter() - started)
         self.every.done(self.position, seconds)

@@ -19,7 +19,7 @@ from ..config import (
 )
 from ..contract import check_attributes
 from ..errors import ConfigError, DialogError, Problem
-from ..files.saved_model import CONFIG, look_again, model_folder, read_checked_meta
+from ..files.saved_model import CONFIG, model_folder, read_checked_meta, read_consistently
 from ..messages import Message
 from ..ops.choice import ops_to_answer, using_ops
 from ..pretrained.saved_encoder import check_encoders, encoder_places
@@ -114,7 +114,7 @@ class TrainedModel:
                 self.agent: Agent = parts["agent"]
                 load_agent(self.agent, self.path, parts.get("tokenizer"))
 
-        look_again(folder, load_parts)
+        read_consistently(folder, load_parts)
 
     def __setstate__(self, state: Dict[str, Any]) -> None:
         load_code(state["code"])

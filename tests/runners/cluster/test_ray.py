@@ -29,7 +29,7 @@ from thincdialog.formats.context import tolerating
 from thincdialog.runners.cluster import async_runner, ray_runner, workers
 from thincdialog.runners.cluster.actor import WorkerActor
 from thincdialog.runners.cluster.async_runner import AsyncRunner
-from thincdialog.runners.cluster.ray_cluster import see_that_it_answers
+from thincdialog.runners.cluster.ray_cluster import check_cluster_answers
 from thincdialog.runners.cluster.ray_runner import RayRunner
 from thincdialog.runners.cluster.sync_runner import SyncRunner
 from thincdialog.runners.cluster.workers import Workers
@@ -553,9 +553,9 @@ def test_ray_an_address_without_a_server_is_refused_at_once():
         listening.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{listening.getsockname()[1]}"
         with pytest.raises(DialogError, match=f"no cluster answers at '{address}': .*refused"):
-            see_that_it_answers(address)
+            check_cluster_answers(address)
     for address in ("auto", "ray://nowhere:10001"):  # Ray checks these itself.
-        see_that_it_answers(address)
+        check_cluster_answers(address)
 
 
 CODE = """

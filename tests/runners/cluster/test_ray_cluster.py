@@ -15,7 +15,7 @@ from tests.runners.cluster.test_ray import CONFIG, on_files
 from tests.training.examples import weights
 from thincdialog.cli.main import main
 from thincdialog.errors import DialogError
-from thincdialog.runners.cluster.ray_cluster import is_place, see_that_it_answers
+from thincdialog.runners.cluster.ray_cluster import check_cluster_answers, is_place
 from thincdialog.runs.run_log import read_log
 
 pytestmark = pytest.mark.xdist_group("ray")
@@ -226,8 +226,8 @@ def test_ray_cluster_invalid_addresses_are_refused():
         with pytest.raises(
             DialogError, match="is not the address of a cluster: leave it out to start"
         ):
-            see_that_it_answers(address)
-    see_that_it_answers("auto")  # Ray looks for a cluster itself.
+            check_cluster_answers(address)
+    check_cluster_answers("auto")  # Ray looks for a cluster itself.
     places = ["127.0.0.1:6379", "[::1]:6379", "head.of.mine:1"]
     others = ["auto", "nowhere", "ray://head:10001", ":6379", "head:port"]
     assert all(map(is_place, places)) and not any(map(is_place, others))

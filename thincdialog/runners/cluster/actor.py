@@ -18,7 +18,7 @@ from ...metrics import Metric
 from ...teachers import Teacher
 from ...training.experiment import Experiment
 from ..data_prints import data_prints
-from ..recipe import Recipe, make_experiment, see_same_data
+from ..recipe import Recipe, check_same_data, make_experiment
 from ..shared_arrays import Arrays, SharedMemory, open_arrays, private_arrays
 from .async_worker import AsyncWorker
 from .exchange import Aborted, clear, cut, fill, read
@@ -220,7 +220,7 @@ class WorkerActor:
             if split not in self._evaluated:
                 whole = experiment.evaluation_split(split)
                 here = data_prints(whole)
-                see_same_data(whole, here, data, split, socket.gethostname())
+                check_same_data(whole, here, data, split, socket.gethostname())
                 self._evaluated[split] = whole
             if weights is not None:
                 asarray: Any = get_array_module(experiment.learner.weights).asarray

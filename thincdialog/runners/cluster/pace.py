@@ -5,7 +5,7 @@ import time
 # Duration of a call: long enough that its overhead is negligible, and short enough that signals and
 # logs do not have to wait.
 SECONDS = 0.5
-MOST = 4096
+MAX_STEPS = 4096
 
 
 class Pace:
@@ -21,7 +21,7 @@ class Pace:
         room (float): Largest number that is allowed.
         """
         self._began = time.perf_counter()
-        return int(min(room, max(1, min(MOST, self._rate * SECONDS))))
+        return int(min(room, max(1, min(MAX_STEPS, self._rate * SECONDS))))
 
     def end(self, n_steps: int) -> float:
         """Stop the clock, and update the estimate of the speed.

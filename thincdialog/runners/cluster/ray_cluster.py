@@ -43,7 +43,7 @@ def own_handlers() -> Iterator[None]:
                 signal.signal(number, handler)
 
 
-def see_that_it_answers(address: str) -> None:
+def check_cluster_answers(address: str) -> None:
     """Check that a server answers at an address, because Ray itself would try for minutes.
 
     address (str): Address of a cluster. If it does not have the form HOST:PORT, only Ray checks it.
@@ -94,7 +94,7 @@ class RayCluster:
             os.environ.setdefault(name, value)
         options: Dict[str, Any] = {"address": address}
         if address is not None:
-            see_that_it_answers(address)
+            check_cluster_answers(address)
         else:
             # The new cluster gets a folder of its own, which is deleted with it.
             place = tempfile.gettempdir()

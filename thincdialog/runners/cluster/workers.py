@@ -23,9 +23,9 @@ LEAVE_SECONDS = 2.0
 START_SECONDS = 30.0
 # How many times workers must show progress within the longest wait. The first time that they are
 # asked counts as progress, so a wait may take this much longer.
-ASKS = 10
+PROGRESS_CHECKS = 10
 # Calls that an actor executes at the same time: one that works, and questions about its progress.
-AT_ONCE = 4
+N_CALLS = 4
 
 
 class Died(Exception):
@@ -98,7 +98,7 @@ class Workers:
         room."""
         missing = self.runner.num_workers - len(self.actors) - len(self._starting)
         for _ in range(missing):
-            actor = self.cluster.start(WorkerActor, n_cpus=1, n_gpus=self.n_gpus, at_once=AT_ONCE)
+            actor = self.cluster.start(WorkerActor, n_cpus=1, n_gpus=self.n_gpus, at_once=N_CALLS)
             self._starting[actor.call.remote("make", self._sent)] = actor
 
     def has_started(self) -> bool:
@@ -294,7 +294,8 @@ class Workers:
         with self.patience.interruption.shielding():
             done: List[Any] = self.ray.wait(list(refs), num_returns=1, timeout=seconds)[0]
             if not done:
-                is_late = time.monotonic() > max(heard, self._moved) + self.patience.max_wait / ASKS
+                due = max(heard, self._moved) + self.patience.max_wait / PROGRESS_CHECKS
+                is_late = time.monotonic() > due
                 if is_late and self._have_progressed(refs):
                     self._moved = time.monotonic()
                 self.patience.check(set(refs.values()), max(heard, self._moved))
