@@ -175,6 +175,15 @@ def test_check_overrides_may_set_some_keys_of_a_section():
     checked = load_config(GOOD, {"training": {"max_steps": 3}})
     assert checked.interpolated["training"]["max_steps"] == 3
     assert "optimizer" in checked.interpolated["training"]
+    inner = {"model": {"encoder": {"width": 5}}}
+    encoder = load_config(GOOD, {"agent": inner}).interpolated["agent"]["model"]["encoder"]
+    assert encoder["width"] == 5 and "@models" in encoder
+    # The order of overrides does not matter.
+    block = {"@optimizers": "Adam.v1"}
+    changes = {"training.optimizer.learn_rate": 0.5, "training": {"optimizer": block}}
+    for names in (changes, reversed(changes)):
+        checked = load_config(GOOD, {name: changes[name] for name in names})
+        assert checked.interpolated["training"]["optimizer"]["learn_rate"] == 0.5
     problem = only_problem(GOOD, {"training": {"max_stepz": 3}})
     assert problem.startswith("--training.max_stepz  [training] has no setting 'max_stepz'")
 

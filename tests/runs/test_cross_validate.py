@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import os
+import re
 import signal
 import statistics
 import subprocess
@@ -258,9 +259,20 @@ def test_a_signal_ends_the_processes_of_folds(folder, number, code):
 
 
 @pytest.mark.slow
+def test_folds_refuse_worker_processes(folder):
+    changes = {"runner.@runners": "thincdialog.Hogwild.v1", "runner.executor": "process"}
+    found = cross_validate(INTENTS, folds=2, jobs=2, overrides=changes)
+    for fold in found.folds:
+        assert re.match(r"\[runner\] worker processes .* cannot train on folds: set", fold.error)
+    changes["runner.executor"] = "thread"
+    assert not cross_validate(INTENTS, folds=2, jobs=2, overrides=changes).folds[0].error
+
+
+@pytest.mark.slow
 def test_a_script_without_a_main_guard_is_reported(folder, root):
     script = "from thincdialog.api import cross_validate\n"
-    script += f"folds = cross_validate({INTENTS!r}, folds=2).folds\nprint(folds[1].error)"
+    config = "# A long config.\n" * 10_000 + INTENTS  # Larger than a pipe.
+    script += f"folds = cross_validate({config!r}, folds=2).folds\nprint(folds[1].error)"
     done = run_script(folder, root, script)
     assert "exit code 1 before it could start" in done.stdout
     assert 'under `if __name__ == "__main__":`, or use the command cross-validate' in done.stdout

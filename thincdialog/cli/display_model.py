@@ -2,7 +2,7 @@
 
 import argparse
 
-from .arguments import GPU, JSONL, MAX_LEN, MODEL, argument, common, count, split
+from .arguments import GPU, JSONL, MAX_LEN, MODEL, argument, common, positive, split
 from .exchanges import show_exchanges
 from .output import messages, print_json
 
@@ -14,7 +14,7 @@ EXAMPLES = [
 
 ARGUMENTS = [
     MODEL,
-    argument("-n --num-conversations N", "conversations to show", count, 5),
+    argument("-n --num-conversations N", "conversations to show", positive, 5),
     split("test"),
     MAX_LEN,
     JSONL,

@@ -190,14 +190,14 @@ def _merge(data: Dict[str, Any], defaults: Dict[str, Any], path: KeyPath) -> Non
 
 
 def _apply_overrides(given: GivenConfig, overrides: Mapping[str, Any]) -> None:
-    # The function that builds a block is set before its arguments.
-    for name, value in sorted(overrides.items(), key=lambda item: ".@" not in item[0]):
-        _apply_override(given, name, value)
+    # Set a block before its parts, and the function that builds it before its arguments.
+    for name in sorted(overrides, key=lambda name: (name.count("."), ".@" not in name)):
+        _apply_override(given, name, overrides[name])
 
 
 def _apply_override(given: GivenConfig, name: str, value: Any) -> None:
-    """Set a key to the value of an override, or add a problem if that is impossible. The dict of a
-    section without a function sets each of its keys."""
+    """Set a key to the value of an override, or add a problem if that is impossible. If the value
+    of a section or block is a dict without a function, set each of its keys."""
     path, where = name.split("."), f"--{name}"
     parsed = read_override(value)
     if path[0] == "paths" and isinstance(value, str) and isinstance(parsed, (int, float)):
@@ -215,11 +215,12 @@ def _apply_override(given: GivenConfig, name: str, value: Any) -> None:
             given.problems.append(_no_section(name, path[:end], node, where))
             return
         node = inner
-    if len(path) < 2 and isinstance(parsed, dict) and not is_block(parsed):
+    is_part = isinstance(parsed, dict) and not is_block(parsed)
+    if is_part and (len(path) < 2 or is_block(node.get(path[-1]))):
         _apply_overrides(given, {f"{name}.{key}": inner for key, inner in parsed.items()})
         return
     if len(path) < 2 and not isinstance(parsed, dict):
-        names = [each for each in dotted_names(given.data) if f".{each}".endswith(f".{name}")]
+        names = [each for each in dotted_names(given.data) if each.endswith(f".{name}")]
         hint = "name its section too, as in training.max_steps"
         hint = f"did you mean {' or '.join(names)}?" if names else hint
         given.problems.append(Problem(where, f"'{name}' is not a setting in a section", hint))

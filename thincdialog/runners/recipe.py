@@ -58,8 +58,15 @@ def recipe_of(
     teacher (Optional[Teacher]): Teacher of the training data; None for workers that only evaluate.
     has_gpus (bool): Whether workers train on GPUs.
     temporary, advice (str): See ``Recipe``.
-    RAISES (DialogError): If the agent cannot be written to a temporary folder.
+    RAISES (DialogError): If the agent cannot be written to a temporary folder, or if the experiment
+        has its own data.
     """
+    if experiment.has_own_data:
+        text = (
+            "[runner] worker processes read the data of the config, so they cannot train on folds"
+        )
+        remedy = 'set executor = "thread" for hogwild, or num_workers = 0 for Ray'
+        raise DialogError(f"{text}: {remedy}.")
     place = temporary_folder()
     with _explaining_full_disk(place), held(place / AGENT, 0o700, is_folder=True) as folder:
         experiment.agent.to_disk(folder)

@@ -134,13 +134,12 @@ def cross_validate(
 
     def run(number: int) -> Fold:
         """Train a fold in a process, which may start processes itself."""
-        worker = partial(FoldWorker, config, changes, code, folds, folder, number)
-        process = WorkerProcess(number, worker, ADVICE, is_daemon=False)
+        process = WorkerProcess(number, FoldWorker, ADVICE, is_daemon=False)
         processes.append(process)
         if is_over.is_set():
             process.kill()
         process.begin()
-        fold = process.run_fold()
+        fold = process.run_fold(config, changes, code, folds, folder, number)
         process.close()
         return Fold(fold.text) if isinstance(fold, Failure) else fold
 
@@ -160,21 +159,16 @@ def cross_validate(
 
 
 class FoldWorker:
-    """Train and test one fold in a process of its own.
-
-    given (Any): Arguments of ``run_fold``, except the first.
-    """
+    """Train and test one fold in a process of its own."""
 
     world = None
 
-    def __init__(self, *given: Any):
-        self.given = given
-
-    def run_fold(self) -> Fold:
-        """Return the results of the fold, or the error that ended it."""
+    def run_fold(self, *given: Any) -> Fold:
+        """Return the results of the fold, or the error that ended it. Arguments are as for the
+        function ``run_fold``, except the first."""
         written = io.StringIO()
         try:
-            fold = run_fold(written, *self.given)
+            fold = run_fold(written, *given)
         except Exception as error:  # After any error, the other folds may still succeed.
             fold = Fold(reason(error))
         # A line that begins with a space continues the note above it.
@@ -248,6 +242,7 @@ def hold_out(experiment: Experiment, number: int, n_folds: int) -> None:
     RAISES (DataError): If there are fewer conversations than folds, or there is no training data.
     """
     check_training(experiment)
+    experiment.has_own_data = True
     for task in experiment.tasks.values():
         task.data.pop("test", None)
         if "train" not in task.splits:

@@ -85,6 +85,8 @@ class Experiment:
         ``use_examples``.
     runner (Runner): The runner of ``[runner]``.
     baselines (Dict[str, Agent]): The baselines, by name.
+    has_own_data (bool): Whether its tasks read other data than the config says, so that worker
+        processes cannot read the same data.
     RAISES (ConfigError): If a registered function refuses its arguments.
     """
 
@@ -117,6 +119,7 @@ class Experiment:
             task.set_shuffle_window(window, is_stored=root is not None)
         self.runner: Any = parts["runner"]
         self.baselines: Dict[str, Agent] = parts["baselines"]
+        self.has_own_data = False
         n_ranked = max([RANKED, *(metric.n_ranked for metric in self.evaluation["metrics"])])
         for agent in (self.agent, *self.baselines.values()):
             agent.n_ranked = n_ranked
