@@ -76,9 +76,9 @@ def begun(config, overrides, between=lambda: None):
     with experiment.working():
         teacher = experiment.training_split()
         experiment.initialize(teacher, io.StringIO())
-        with shared_with_processes(experiment, teacher, 2, 2) as (_, arguments):
+        with shared_with_processes(experiment, teacher, 2, 2) as (_, sent, inherited):
             between()
-            yield experiment, make_process_worker(1, **arguments)
+            yield experiment, make_process_worker(1, **sent, **inherited)
 
 
 @pytest.mark.parametrize("n_lines, streaming", [(9, False), (N_FIRST + 9, True), (9, True)])

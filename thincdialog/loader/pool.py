@@ -11,7 +11,6 @@ import os
 import threading
 from concurrent.futures import Future
 from contextlib import suppress
-from functools import partial
 from itertools import count
 from queue import SimpleQueue
 from typing import AbstractSet, Any, Callable, Dict, List, Optional, Set
@@ -133,8 +132,8 @@ class Pool:
         with self._starting:
             if self._is_over:
                 raise WorkerError(number, "the pool has ended")
-            make = partial(make_worker, self.inherited)
-            worker = WorkerProcess(number, make, Advice(NO_WORKERS, FEWER), self.start_method)
+            advice, inherited = Advice(NO_WORKERS, FEWER), {"inherited": self.inherited}
+            worker = WorkerProcess(number, make_worker, advice, self.start_method, inherited)
             self._processes.append(worker)
         worker.begin()
         return worker

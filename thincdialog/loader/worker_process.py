@@ -9,7 +9,7 @@ from contextlib import suppress
 from functools import partial
 from multiprocessing import connection
 from multiprocessing.connection import Connection
-from typing import Any, Callable, NamedTuple, NoReturn, Optional, Sequence
+from typing import Any, Callable, Dict, Mapping, NamedTuple, NoReturn, Optional, Sequence
 
 from ..errors import WorkerError
 from .failure import Failure
@@ -32,10 +32,13 @@ class WorkerProcess:
     fails or the process ends, the call returns a ``Failure``.
 
     number (int): Number of the worker, from 0.
-    make_worker (Callable[[], Any]): Function that the process calls to make the worker. It must be
-        picklable unless the process is forked.
+    make_worker (Callable[..., Any]): Picklable function that the process calls to make the worker.
+        It is sent when the process has started: ``start`` would wait for ever to write large
+        arguments to a process that has died.
     advice (Advice): Advice for the user, for error messages.
     start_method (str): "fork", "forkserver" or "spawn".
+    inherited (Optional[Dict[str, Any]]): Arguments of ``make_worker`` that only a new process can
+        get, such as semaphores; if it is forked, of any kind.
     is_daemon (bool): Whether the worker cannot start processes itself.
     RAISES (WorkerError): If the system cannot start another process.
     """
@@ -45,12 +48,13 @@ class WorkerProcess:
     def __init__(
         self,
         number: int,
-        make_worker: Callable[[], Any],
+        make_worker: Callable[..., Any],
         advice: Advice,
         start_method: str = "spawn",
+        inherited: Optional[Dict[str, Any]] = None,
         is_daemon: bool = True,
     ):
-        self.advice, self._has_started = advice, False
+        self.advice, self._has_started, self._make_worker = advice, False, make_worker
         self._reaping = threading.Lock()
         context = multiprocessing.get_context(start_method)
         try:
@@ -59,7 +63,7 @@ class WorkerProcess:
                 with theirs:
                     self._process = context.Process(  # type: ignore[attr-defined]
                         target=run_worker,
-                        args=(theirs, make_worker, advice, os.getpid()),
+                        args=(theirs, inherited or {}, advice, os.getpid()),
                         name=f"worker {number}",
                         daemon=is_daemon,
                     )
@@ -74,6 +78,8 @@ class WorkerProcess:
 
         RETURNS (Any): None, or a ``Failure``.
         """
+        with suppress(OSError):  # The process has died: reading the answer returns a failure.
+            self._pipe.send(self._make_worker)
         return self._answer(self._note_start)
 
     def _note_start(self, _: Any) -> None:
@@ -150,14 +156,13 @@ def answer_of(worker: Any, call: str, arguments: Sequence[Any], tell: Any = None
 # --- in the process ---------------------------------------------------------------------
 
 
-def run_worker(
-    pipe: Connection, make_worker: Callable[[], Any], advice: Advice, parent: int
-) -> None:
+def run_worker(pipe: Connection, inherited: Mapping[str, Any], advice: Advice, parent: int) -> None:
     """Make a worker and execute calls until the pipe is closed. If the parent ends, this process
     ends at once.
 
-    pipe (Connection): Pipe that brings calls and takes pairs (value, is_answer).
-    make_worker, advice: See ``WorkerProcess``.
+    pipe (Connection): Pipe that brings ``make_worker``, then calls, and takes pairs (value,
+        is_answer).
+    inherited, advice: See ``WorkerProcess``.
     parent (int): Process id of the parent.
     """
     leave_signals_to_parent()
@@ -165,7 +170,7 @@ def run_worker(
     tell = partial(_send, pipe, advice, is_answer=False)
     tell(None)  # Python has started, and has imported the parent's script.
     try:
-        worker = make_worker()
+        worker = pipe.recv()(**inherited)
     except BaseException as error:
         _send(pipe, advice, Failure.of(error))
         return

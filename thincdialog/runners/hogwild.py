@@ -123,8 +123,8 @@ class Hogwild(Runner):
             workers: List[Any]
             if self.executor == "process":
                 sharing = shared_with_processes(experiment, teacher, n, at_once)
-                self.numbers, arguments = starting.enter_context(sharing)
-                processes = worker_processes(n, make_process_worker, arguments)
+                self.numbers, *arguments = starting.enter_context(sharing)
+                processes = worker_processes(n, make_process_worker, *arguments)
                 workers = stack.enter_context(processes)
             else:
                 stack.enter_context(threadpool_limits(1, user_api="blas"))

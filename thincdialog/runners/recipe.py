@@ -62,9 +62,7 @@ def recipe_of(
         has its own data.
     """
     if experiment.has_own_data:
-        text = (
-            "[runner] worker processes read the data of the config, so they cannot train on folds"
-        )
+        text = "[runner] worker processes read the config's data, so they cannot train on folds"
         remedy = 'set executor = "thread" for hogwild, or num_workers = 0 for Ray'
         raise DialogError(f"{text}: {remedy}.")
     place = temporary_folder()

@@ -4,7 +4,7 @@ import atexit
 import time
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, Callable, Dict, Iterator, List
+from typing import Any, Callable, Dict, Iterator, List, Optional
 
 from ..loader.starting import check_script_is_guarded
 from ..loader.worker_process import Advice, WorkerProcess
@@ -15,7 +15,10 @@ REMEDY = 'set executor = "thread"'
 
 @contextmanager
 def worker_processes(
-    n_workers: int, make_worker: Callable[..., Any], arguments: Dict[str, Any]
+    n_workers: int,
+    make_worker: Callable[..., Any],
+    arguments: Dict[str, Any],
+    inherited: Optional[Dict[str, Any]] = None,
 ) -> Iterator[List[WorkerProcess]]:
     """Run one process per worker, started with "spawn", while the context is open. Each process
     ends as soon as its parent ends, and leaves SIGINT, SIGTERM and SIGHUP to the parent.
@@ -24,6 +27,7 @@ def worker_processes(
     make_worker (Callable[..., Worker]): Function at the top level of a module, which is called in
         each process with the number of the worker, from 0, and the arguments.
     arguments (Dict[str, Any]): Picklable arguments by name.
+    inherited (Optional[Dict[str, Any]]): Further arguments, such as semaphores.
     RAISES (ConfigError): If this process is itself a worker that is importing the script.
     RAISES (WorkerError): If the system cannot start another process.
     """
@@ -35,7 +39,8 @@ def worker_processes(
     try:
         for number in range(n_workers):
             made = partial(make_worker, number, **arguments)
-            workers.append(WorkerProcess(number, made, Advice(REMEDY, FEWER)))
+            advice = Advice(REMEDY, FEWER)
+            workers.append(WorkerProcess(number, made, advice, inherited=inherited))
         yield workers
     finally:
         end()

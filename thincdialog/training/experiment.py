@@ -297,8 +297,9 @@ class Experiment:
                 if place is not None and is_built and not is_kept and building != "none":
                     keep(self.tokenizer, place)
             else:
-                initialize = lambda: self._initialize_from(teacher, known, shapes)  # noqa: E731
-                head = read_consistently(name, initialize)
+                head = read_consistently(
+                    name, lambda: self._initialize_from(teacher, known, shapes)
+                )
                 check_attributes(self.agent)
         odd = frozenset(filter(is_null_like, self.agent.classes))
         if odd:
