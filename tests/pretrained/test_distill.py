@@ -81,6 +81,7 @@ def test_distill_reads_the_same_words_from_every_kind_of_file(tmp_path, encoder,
         "talks.jsonl": json.dumps({"turns": turns}).encode(),
         "texts.csv": "".join(f"{text}\n" for text in ("body", *TURNS)).encode(),
         "talk.txt": f"text:{TURNS[0]}\tlabels:{TURNS[1]}\ntext:{TURNS[2]}\tlabels:it".encode(),
+        "wide.csv": "".join(f"{text}\n" for text in ("body", *TURNS)).encode("utf-16-le"),
         "said.txt": "".join(f"{'AB'[n % 2]}: {text}\n" for n, text in enumerate(TURNS)).encode(),
     }
     forms = {"talk.txt": "parlai", "said.txt": "speaker-lines"}
@@ -91,6 +92,10 @@ def test_distill_reads_the_same_words_from_every_kind_of_file(tmp_path, encoder,
             with pytest.raises(DialogError, match=f"use --format {forms[name]}"):
                 distill(encoder, tmp_path / name, tmp_path / "none")
             options = {"format": forms[name]}
+        if name == "wide.csv":
+            with pytest.raises(DialogError, match="--encoding utf-16-le"):
+                distill(encoder, tmp_path / name, tmp_path / "none", **options)
+            options["encoding"] = "utf-16-le"
         done = distill(encoder, tmp_path / name, tmp_path / f"of {name}", **options)
         assert done.n_words == expected, name
         assert table(done.folder).keys() == table(tmp_path / "lines").keys()

@@ -150,13 +150,14 @@ def input_format(default: str) -> Argument:
     )
 
 
+ENCODING = argument("--encoding NAME", "encoding of the input, such as cp1252 (default: UTF-8)")
 # How to read a text file.
 INPUT_TEXT = [
     argument("--columns A,B", "column names of a table without a header row", listed),
     argument(
         "--delimiter X", "separator of a CSV file (default: detected in its first line)", letter
     ),
-    argument("--encoding NAME", "encoding of the input file, such as cp1252 (default: UTF-8)"),
+    ENCODING,
 ]
 THRESHOLD = argument(
     "--threshold P",

@@ -3,7 +3,7 @@
 import argparse
 import json
 
-from .arguments import argument, command_line, input_format, named
+from .arguments import ENCODING, argument, command_line, input_format, named
 from .output import counted, messages
 
 EXAMPLES = ["distill minilm --texts train.jsonl -o words"]
@@ -22,6 +22,7 @@ ARGUMENTS = [
     argument("--width N", "numbers in each vector", int, 256),
     input_format("detected in the file"),
     argument("--text-field NAME", "field or column of the text", default="text"),
+    ENCODING,
 ]  # fmt: skip
 
 
@@ -29,7 +30,7 @@ def run(arguments: argparse.Namespace) -> None:
     """Distill, and show how to use the table."""
     from ..api import distill
 
-    options = named(arguments, "encoder", "texts", "output", "width", "format", "text_field")
+    options = named(arguments, "encoder", "texts", "output", "width", "format", "text_field", "encoding")
     done = distill(**options)
     kept = f"{100 * done.explained:.1f} % of the variance"
     words = counted(done.n_words, "word")

@@ -47,6 +47,7 @@ def distill(
     width: int = 256,
     format: Optional[str] = None,
     text_field: str = "text",
+    encoding: Optional[str] = None,
 ) -> Distilled:
     """Write a table of the vectors of a corpus's words, in the layout of Model2Vec.
 
@@ -61,6 +62,7 @@ def distill(
     format (Optional[str]): Format of the texts, such as "csv", or a layout; None to guess it from
         the file.
     text_field (str): Field or column of the text.
+    encoding (Optional[str]): Encoding of the texts; None for that of a byte order mark, or UTF-8.
     RETURNS (Distilled): Facts about the table.
     RAISES (DialogError): If width is out of range, the encoder or the texts cannot be read, the
         texts have no words, or the folder exists or cannot be written.
@@ -75,7 +77,7 @@ def distill(
     read_folder(encoder)
     counts = Counter(
         word
-        for text in _texts(texts, format, text_field)
+        for text in _texts(texts, format, text_field, encoding)
         for word in split_words(normalise(text, "NFC", True))
     )
     if not counts:
@@ -92,16 +94,18 @@ def distill(
     return Distilled(output, len(words), vectors.shape[1], explained)
 
 
-def _texts(source: str, form: Optional[str], text_field: str) -> Iterator[str]:
+def _texts(
+    source: str, form: Optional[str], text_field: str, encoding: Optional[str]
+) -> Iterator[str]:
     """Yield all texts of some files, and all turns of their conversations."""
     layout = layout_of(form) if form else None
     reading = InputReading(None if layout else form, layout, "context", text_field, "both")
-    at = Bookmark()
+    at = Bookmark(encoding=encoding)
     at.has_flags = True
     for number, path in enumerate(file_list(source)):
         at.open(number)
         if form is None:
-            check_guess(path, format_of(path, reading), None, text_field)
+            check_guess(path, format_of(path, reading), encoding, text_field)
         for row, message in read_inputs(path, reading, at):
             # In ParlAI's formats, every turn is a row of its own, and also context of later rows.
             before = [] if form in OF_PARLAI or message is None else message.get("context", [])
