@@ -263,6 +263,13 @@ def test_searches_for_garbage_leave_out_large_data_until_the_work_ends(monkeypat
     assert gc.get_freeze_count() == 0
 
 
+def test_objects_that_the_caller_froze_stay_frozen():
+    gc.freeze()
+    with Experiment.from_config(RANKER).working():
+        pass
+    assert gc.get_freeze_count() > 0
+
+
 def test_a_model_with_two_spellings_of_a_class_can_be_evaluated(tmp_path):
     data, other = tmp_path / "data.csv", tmp_path / "other.csv"
     data.write_text("text,label\na,yes\nb,no\n")

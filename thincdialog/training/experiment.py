@@ -203,6 +203,7 @@ class Experiment:
             classes=self.classes,
             needs_text=getattr(self.agent, "collate", self) is None,
         )
+        n_frozen = gc.get_freeze_count()
         with using_ops(self.ops), errors, reading:
             try:
                 yield
@@ -216,7 +217,8 @@ class Experiment:
                 text += "or vocabulary, or use the CPU (--gpu-id -1)."
                 raise gpu_memory_error(text) from error
             finally:
-                gc.unfreeze()  # ``Split.store`` has frozen data of many examples.
+                if gc.get_freeze_count() > n_frozen:
+                    gc.unfreeze()  # ``Split.store`` has frozen data of many examples.
 
     def bad_data(self) -> Dict[str, BadData]:
         """Return the skipped data, by file, of the files that were read so far."""
