@@ -91,6 +91,104 @@ def config(tmp_path):
     (tmp_path / "my.cfg").write_text(CONFIG)
 
 
+def of_ray(session):
+    """Return the processes that have the mark `session` in their command line or environment."""
+    found = []
+    for entry in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            line, stat = (
+                Path("/proc", entry, name).read_bytes().decode(errors="replace")
+                for name in ("cmdline", "environ")
+            )
+        except OSError:
+            continue
+        if session in line or session in stat:
+            found.append((int(entry), line.replace("\0", " ")))
+    return found
+
+
+def wait_for_end(session):
+    """Wait until all processes of a run have ended, except Ray's agents."""
+    until = time.monotonic() + 150
+    while any(not re.match("ray::.*Agent", line) for _, line in of_ray(session)):
+        assert time.monotonic() < until, of_ray(session)
+        time.sleep(0.2)
+
+
+@pytest.fixture(scope="module")
+def sessions():
+    """Yield a list for the marks of runs. After all tests of this file, no process has such a mark.
+    (When a cluster dies, Ray's agents try for a whole minute to report it.)"""
+    marks = []
+    yield marks
+    until = time.monotonic() + 150
+    while (left := [each for mark in marks for each in of_ray(mark)]) and time.monotonic() < until:
+        time.sleep(0.2)
+    assert not left
+
+
+def begin(folder, environment, sessions, *options):
+    """Start a run in a process that writes into the file "told", and mark its processes."""
+    sessions.append(f"THINCDIALOG_TEST={folder}")
+    with open(folder / "told", "w") as told:
+        return start(
+            folder,
+            *["train", "my.cfg", "-o", "run", "--runner.num_cpus", "2", *options],
+            env={**environment, **BRIEFLY, "THINCDIALOG_TEST": str(folder)},
+            stderr=told,
+            start_new_session=True,
+        )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "begun, number",
+    [
+        ("gcs_server", signal.SIGINT),
+        ("default_worker.py|ray::", signal.SIGTERM),
+        ("ray::(?!IDLE)", signal.SIGINT),
+    ],
+)
+def test_ray_cluster_a_signal_as_it_starts_leaves_no_process(
+    begun, number, ray_environment, temporary, sessions, tmp_path
+):
+    process = begin(tmp_path, {**ray_environment, "TMPDIR": str(temporary)}, sessions)
+    while not any(re.search(begun, line) for _, line in of_ray(sessions[-1])):
+        assert process.poll() is None, (tmp_path / "told").read_text()
+        time.sleep(0.01)
+    process.send_signal(number)
+    code = process.wait(timeout=120)
+    wait_for_end(sessions[-1])
+    told = (tmp_path / "told").read_text()
+    assert code == 128 + number and "Interrupted before there was anything to save" in told
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_ray_cluster_a_signal_leaves_nothing_and_the_run_can_resume(
+    number, ray_environment, temporary, sessions, tmp_path
+):
+    options = ["--training.max_epochs", "0", "--training.checkpoint_every_steps", "5"]
+    options += ["--training.eval_every_epochs", "0", "--training.eval_every_steps", "0"]
+    steps = "--training.max_steps"
+    env = {**ray_environment, "TMPDIR": str(temporary)}
+    process = begin(tmp_path, env, sessions, steps, "1000000", *options)
+    while not list((tmp_path / "run").glob("checkpoint-*5*")):
+        assert process.poll() is None, (tmp_path / "told").read_text()
+        time.sleep(0.1)
+    # In a terminal, Ctrl-C goes to all processes.
+    os.killpg(process.pid, number) if number == signal.SIGINT else process.send_signal(number)
+    process.wait(timeout=60)
+    wait_for_end(sessions[-1])
+    assert bool(list(temporary.glob("td-ray-*"))) == (number == signal.SIGKILL)
+    last = max(int(path.name.split("-")[1]) for path in (tmp_path / "run").glob("checkpoint-*"))
+    alone = ["train", str(tmp_path / "my.cfg"), "--runner.num_workers", "0", *options]
+    alone += [steps, str(last + 10), "-o"]
+    assert main([*alone, str(tmp_path / "run"), "--resume"]) == 0
+    assert main([*alone, str(tmp_path / "alone")]) == 0
+    assert weights(tmp_path / "run") == weights(tmp_path / "alone")
+
+
 def though_a_node_dies(mode, folder, ray_environment, ray_folder, n_gpus=0):
     """Train with a worker on each of two nodes, one of which dies, and then in this process.
 
@@ -172,55 +270,6 @@ def test_ray_cluster_whose_workers_have_readers_leaves_nothing(
     assert os.listdir(temporary) == []
 
 
-def of_ray(session):
-    """Return the processes that have the mark `session` in their command line or environment."""
-    found = []
-    for entry in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            line, stat = (
-                Path("/proc", entry, name).read_bytes().decode(errors="replace")
-                for name in ("cmdline", "environ")
-            )
-        except OSError:
-            continue
-        if session in line or session in stat:
-            found.append((int(entry), line.replace("\0", " ")))
-    return found
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "begun, number",
-    [
-        ("gcs_server", signal.SIGINT),
-        ("default_worker.py|ray::", signal.SIGTERM),
-        ("ray::(?!IDLE)", signal.SIGINT),
-    ],
-)
-def test_ray_cluster_a_signal_as_it_starts_leaves_no_process(
-    begun, number, ray_environment, temporary, tmp_path
-):
-    mark = f"THINCDIALOG_TEST={tmp_path}"
-    name, _, value = mark.partition("=")
-    process = start(
-        tmp_path,
-        *["train", "my.cfg", "-o", "run", "--runner.num_cpus", "2"],
-        env={**ray_environment, **BRIEFLY, name: value, "TMPDIR": str(temporary)},
-        start_new_session=True,
-    )
-    while not any(re.search(begun, line) for _, line in of_ray(mark)):
-        assert process.poll() is None, process.stderr.read()
-        time.sleep(0.01)
-    process.send_signal(number)
-    code = process.wait(timeout=120)
-    until = time.monotonic() + 150
-    while of_ray(mark) and time.monotonic() < until:
-        time.sleep(0.2)
-    assert not of_ray(mark)
-    _, told = process.communicate()
-    assert code == 128 + number and "Interrupted before there was anything to save" in told
-
-
 def test_ray_cluster_invalid_addresses_are_refused():
     for address in ("local", ""):
         with pytest.raises(
@@ -231,40 +280,3 @@ def test_ray_cluster_invalid_addresses_are_refused():
     places = ["127.0.0.1:6379", "[::1]:6379", "head.of.mine:1"]
     others = ["auto", "nowhere", "ray://head:10001", ":6379", "head:port"]
     assert all(map(is_place, places)) and not any(map(is_place, others))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_ray_cluster_a_signal_leaves_nothing_and_the_run_can_resume(
-    number, ray_environment, temporary, tmp_path
-):
-    mark = f"THINCDIALOG_TEST={tmp_path}"
-    name, _, value = mark.partition("=")
-    options = ["--training.max_epochs", "0", "--training.checkpoint_every_steps", "5"]
-    options += ["--training.eval_every_epochs", "0", "--training.eval_every_steps", "0"]
-    steps = "--training.max_steps"
-    process = start(
-        tmp_path,
-        *["train", "my.cfg", "-o", "run", "--runner.num_cpus", "2", steps, "1000000", *options],
-        env={**ray_environment, **BRIEFLY, name: value, "TMPDIR": str(temporary)},
-        start_new_session=True,
-    )
-    while not list((tmp_path / "run").glob("checkpoint-*5*")):
-        assert process.poll() is None, process.stderr.read()
-        time.sleep(0.1)
-    # In a terminal, Ctrl-C goes to all processes.
-    os.killpg(process.pid, number) if number == signal.SIGINT else process.send_signal(number)
-    process.wait(timeout=60)
-    # Agents of Ray may look for its server, and keep the pipes open until they end.
-    until = time.monotonic() + 150
-    while of_ray(mark) and time.monotonic() < until:
-        time.sleep(0.2)
-    assert not of_ray(mark)
-    process.communicate()
-    assert bool(list(temporary.glob("td-ray-*"))) == (number == signal.SIGKILL)
-    last = max(int(path.name.split("-")[1]) for path in (tmp_path / "run").glob("checkpoint-*"))
-    alone = ["train", str(tmp_path / "my.cfg"), "--runner.num_workers", "0", *options]
-    alone += [steps, str(last + 10), "-o"]
-    assert main([*alone, str(tmp_path / "run"), "--resume"]) == 0
-    assert main([*alone, str(tmp_path / "alone")]) == 0
-    assert weights(tmp_path / "run") == weights(tmp_path / "alone")
