@@ -183,7 +183,7 @@ def asking_all_the_time(url, threads):
 
     def ask():
         with httpx.Client(timeout=60, headers={"Connection": "close"}) as client:
-            while not is_over.wait(0.02):  # A worker that starts needs the processor, too.
+            while not is_over.wait(0.1):  # A worker that starts needs the processor, too.
                 try:
                     found.append(client.post(url + CHAT, json=BODY).status_code)
                 except httpx.TransportError:

@@ -38,6 +38,7 @@ ray.shutdown()
 
 
 @pytest.mark.slow
+@pytest.mark.xdist_group("ray")
 def test_ray_serve_answers_as_the_model_does(models, tmp_path):
     pytest.importorskip("ray.serve", reason="needs pip install 'ray[serve]'", exc_type=ImportError)
     from thincdialog.api import load
