@@ -24,12 +24,12 @@ sys.dont_write_bytecode = False
 # The machine may be busy with other work, so a slow example is no failure. Slow tests try more
 # examples.
 settings.register_profile("quick", deadline=None, max_examples=15)
-settings.register_profile("slow", deadline=None)
+settings.register_profile("slow", deadline=None, max_examples=50)
 settings.load_profile("quick")
 
 
 def pytest_configure(config):
-    """Let properties among the slow tests try Hypothesis's own number of examples."""
+    """Let properties among the slow tests try more examples."""
     if config.option.markexpr.startswith("slow"):
         settings.load_profile("slow")
 
