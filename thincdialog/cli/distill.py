@@ -30,8 +30,8 @@ def run(arguments: argparse.Namespace) -> None:
     """Distill, and show how to use the table."""
     from ..api import distill
 
-    options = named(arguments, "encoder", "texts", "output", "width", "format", "text_field", "encoding")
-    done = distill(**options)
+    options = named(arguments, "encoder", "texts", "output", "width", "format", "text_field")
+    done = distill(**options, encoding=arguments.encoding)
     kept = f"{100 * done.explained:.1f} % of the variance"
     words = counted(done.n_words, "word")
     messages.good(f"{done.folder}: vectors of {words}, {done.width} wide, {kept}")
